@@ -1,0 +1,45 @@
+/*
+ * attnzoo/attnzoo.h: the whole public interface of libattnzoo. This is the one file to include.
+ *
+ * Five opaque handles carry the interface:
+ *
+ *   attnzoo_module    an attention mechanism with its options and parameters    attnzoo/module.h
+ *   attnzoo_mask      which keys a query may see, and biases on the scores      attnzoo/mask.h
+ *   attnzoo_tensor    a view of memory that the caller owns                     attnzoo/tensor.h
+ *   attnzoo_state     what a mechanism carries from one call to the next        attnzoo/state.h
+ *   attnzoo_executor  threads and scratch memory                                attnzoo/executor.h
+ *
+ * Every mechanism is used the same way: query, key, value, mask and state go in; the context and, where
+ * asked for, the attention come out.
+ *
+ *   create a module -> set options -> set parameters -> prepare -> forward, as often as wanted
+ *
+ * Letters in shapes: B batch, H query heads, G key/value heads (H % G == 0; query head h reads key/value
+ * head h / (H/G)), N queries, M keys, D head size of query and key, Dv head size of value. Tensors are
+ * row-major unless strides say otherwise; sizes and strides are int64_t and count elements.
+ *
+ * Errors: every function that can fail returns an attnzoo_status; attnzoo_last_error() then says in words
+ * what was wrong (attnzoo/status.h). After an error nothing was changed and no output was written.
+ *
+ * Threads: functions on different handles may run at the same time in any threads. One handle may be read
+ * (passed as const, used by a forward call) by many threads at once; a call that changes a handle must
+ * not run beside another call on that same handle. Executors are the exception: one may be shared, calls
+ * on it then take turns.
+ *
+ * The library never prints, never ends the process, installs no signal or exit handler, keeps the
+ * caller's locale, floating-point environment and BLAS thread count, and may be used after fork().
+ */
+#ifndef ATTNZOO_ATTNZOO_H
+#define ATTNZOO_ATTNZOO_H
+
+#include "executor.h"
+#include "introspection.h"
+#include "mask.h"
+#include "merge.h"
+#include "module.h"
+#include "state.h"
+#include "status.h"
+#include "tensor.h"
+#include "version.h"
+
+#endif

@@ -1,0 +1,182 @@
+/*
+ * attnzoo/module.h: modules. A module is one attention mechanism with its options and parameters.
+ *
+ *   attnzoo_module_create          by the mechanism's name (attnzoo_mechanism_name() lists them)
+ *   attnzoo_module_set_option_*    in any order; options not set have their defaults
+ *   attnzoo_module_set_parameter   copies weights in, where the mechanism has some
+ *   attnzoo_module_prepare         checks that all fits together; from here on the module never changes
+ *   attnzoo_module_forward         any number of times, from any number of threads at once
+ *
+ * Which options, parameters, inputs and outputs a mechanism has is told by attnzoo/introspection.h.
+ */
+#ifndef ATTNZOO_MODULE_H
+#define ATTNZOO_MODULE_H
+
+#include "api.h"
+#include "executor.h"
+#include "mask.h"
+#include "status.h"
+#include "tensor.h"
+
+ATTNZOO_BEGIN_DECLARATIONS
+
+/** A mechanism, its options and its parameters. */
+typedef struct attnzoo_module attnzoo_module;
+
+/** What a mechanism carries from one call to the next; see attnzoo/state.h. */
+typedef struct attnzoo_state attnzoo_state;
+
+/** Places of the inputs in attnzoo_module_forward_slots(). Later versions add places at the end. */
+enum {
+    ATTNZOO_INPUT_QUERY = 0,
+    ATTNZOO_INPUT_KEY = 1,
+    ATTNZOO_INPUT_VALUE = 2
+};
+
+/** Places of the outputs in attnzoo_module_forward_slots(). Later versions add places at the end. */
+enum {
+    ATTNZOO_OUTPUT_CONTEXT = 0,
+    ATTNZOO_OUTPUT_ATTENTION = 1,
+    /** The natural logarithm of the sum of exp(score) over the keys that a query sees. */
+    ATTNZOO_OUTPUT_LOG_SUM_EXP = 2
+};
+
+/**
+ * Makes a module with the default options and no parameters.
+ *
+ * @param module     receives the new module on success, which the caller owns; untouched otherwise.
+ * @param mechanism  a mechanism's name, such as "scaled_dot_product".
+ * @return OK; INVALID_ARGUMENT: NULL; UNKNOWN_NAME: no such mechanism (the message lists them);
+ *         OUT_OF_MEMORY.
+ * Threads: any. Since 1.0.
+ */
+ATTNZOO_API attnzoo_status attnzoo_module_create(attnzoo_module **module, const char *mechanism);
+
+/** Frees a module. NULL is fine. No call may be running on it. Since 1.0. */
+ATTNZOO_API void attnzoo_module_destroy(attnzoo_module *module);
+
+/** The name of the module's mechanism, a static string; NULL if module is NULL. Threads: any. Since 1.0. */
+ATTNZOO_API const char *attnzoo_module_mechanism(const attnzoo_module *module);
+
+/**
+ * Sets an option from text, whatever its type: "8", "0.125", "true", "shaw". Numbers are read the same in
+ * every locale, with a full stop for the decimal sign.
+ *
+ * @param name   an option of the mechanism. Copied, as the value is.
+ * @param value  the text; the whole of it must be a value.
+ * @return OK; INVALID_ARGUMENT: NULL, not a value of the option's type, out of its bounds; UNKNOWN_NAME:
+ *         the mechanism has no such option (the message lists those it has); BAD_STATE: the module is
+ *         prepared already.
+ * Threads: not beside any other use of this module. Since 1.0.
+ */
+ATTNZOO_API attnzoo_status attnzoo_module_set_option_text(attnzoo_module *module, const char *name, const char *value);
+
+/** Sets an option whose type is float. Errors as attnzoo_module_set_option_text(). Since 1.0. */
+ATTNZOO_API attnzoo_status attnzoo_module_set_option_float(attnzoo_module *module, const char *name, double value);
+
+/** Sets an option whose type is int. Errors as attnzoo_module_set_option_text(). Since 1.0. */
+ATTNZOO_API attnzoo_status attnzoo_module_set_option_int(attnzoo_module *module, const char *name, int64_t value);
+
+/** Sets an option whose type is bool, to 0 or 1. Errors as attnzoo_module_set_option_text(). Since 1.0. */
+ATTNZOO_API attnzoo_status attnzoo_module_set_option_bool(attnzoo_module *module, const char *name, int32_t value);
+
+/**
+ * Copies a parameter into the module, replacing what was set for that name before.
+ *
+ * @param name       a parameter of the mechanism.
+ * @param parameter  float32, float16 or bfloat16, any strides. Its shape is checked against the others
+ *                   by attnzoo_module_prepare(). Need not outlive the call.
+ * @return OK; INVALID_ARGUMENT: NULL; UNKNOWN_NAME: the mechanism has no such parameter (the message lists
+ *         those it has); DTYPE_MISMATCH; SHAPE_MISMATCH: the wrong number of axes; BAD_STATE: the module is
+ *         prepared already; OUT_OF_MEMORY.
+ * Threads: not beside any other use of this module. Since 1.0.
+ */
+ATTNZOO_API attnzoo_status attnzoo_module_set_parameter(attnzoo_module *module, const char *name,
+                                                        const attnzoo_tensor *parameter);
+
+/**
+ * Checks options and parameters together and makes the module ready to run. From here on it never changes.
+ *
+ * @return OK; INVALID_ARGUMENT: NULL, a required parameter is missing, options contradict each other;
+ *         SHAPE_MISMATCH: a parameter's shape (the message names it, the shape it has and the one it should
+ *         have); BAD_STATE: the module is prepared already; OUT_OF_MEMORY. On error the module may be
+ *         mended and prepared again.
+ * Threads: not beside any other use of this module. Since 1.0.
+ */
+ATTNZOO_API attnzoo_status attnzoo_module_prepare(attnzoo_module *module);
+
+/**
+ * Tells the shape that an output would have, so that memory for it can be had.
+ *
+ * @param module       a prepared module.
+ * @param inputs       [input_count] views by ATTNZOO_INPUT_ place, NULL where there is none. Only their
+ *                     shapes are looked at.
+ * @param input_count  how many places the array has.
+ * @param state        the state of the call, or NULL.
+ * @param output       an ATTNZOO_OUTPUT_ place.
+ * @param rank         receives the number of axes.
+ * @param shape        [ATTNZOO_RANK_MAX] receives that many sizes. The axes that the query leaves out
+ *                     (batch, heads) are left out here too.
+ * @return OK; INVALID_ARGUMENT: NULL, an input is missing; SHAPE_MISMATCH: the inputs do not fit each
+ *         other; UNSUPPORTED: the mechanism has no such output; BAD_STATE: the module is not prepared.
+ * Threads: any. Since 1.0.
+ */
+ATTNZOO_API attnzoo_status attnzoo_module_output_shape(const attnzoo_module *module,
+                                                       const attnzoo_tensor *const *inputs, int32_t input_count,
+                                                       const attnzoo_state *state, int32_t output, int32_t *rank,
+                                                       int64_t *shape);
+
+/**
+ * Computes attention: for each query, the keys' scores, their softmax over the keys that may be seen (the
+ * attention), and the values summed by it (the context).
+ *
+ * For scaled_dot_product (Vaswani et al. 2017, arXiv 1706.03762, equation 1), with s the scale,
+ *   score_ij = s q_i . k_j, or c tanh(s q_i . k_j / c) with softcap c;  A = softmax(score + biases);  context = A V
+ *
+ * @param module     a prepared module; only read.
+ * @param executor   threads and scratch memory; NULL runs the call in the calling thread, with memory
+ *                   allocated for this call alone.
+ * @param query      scaled_dot_product: [B, H, N, D]. float32, float16 or bfloat16, any strides, as are
+ *                   key and value. Leading axes of size 1 may be left out: [H, N, D] and [N, D] are fine.
+ * @param key        scaled_dot_product: [B, G, M, D].
+ * @param value      scaled_dot_product: [B, G, M, Dv].
+ * @param mask       what may be seen, and biases; NULL hides nothing.
+ * @param state      carried from call to call; NULL where the mechanism has none.
+ * @param context    output: [B, H, N, Dv], float32, float16 or bfloat16, any strides that do not overlap.
+ *                   Leading axes of size 1 may be left out, as above.
+ * @param attention  output: [B, H, N, M], as context; NULL if it is not wanted. Without it no N x M memory
+ *                   is used or written.
+ * Inputs of 16 bits are widened and all arithmetic is float32; outputs of 16 bits are rounded to nearest.
+ * N = 0 or B = 0 does nothing; M = 0 gives context 0.
+ *
+ * @return OK; INVALID_ARGUMENT: NULL, a mask's length or offset is out of bounds (the message names the
+ *         batch), an output is read-only; SHAPE_MISMATCH; DTYPE_MISMATCH; OVERLAP: an output shares memory
+ *         with an input, a mask, another output or itself; UNSUPPORTED: something the mechanism does not
+ *         take; BAD_STATE: the module is not prepared; OUT_OF_MEMORY; SYSTEM. On error no output was written.
+ * Threads: any number at once on one module, each with its own outputs and state. Since 1.0.
+ */
+ATTNZOO_API attnzoo_status attnzoo_module_forward(const attnzoo_module *module, attnzoo_executor *executor,
+                                                  const attnzoo_tensor *query, const attnzoo_tensor *key,
+                                                  const attnzoo_tensor *value, const attnzoo_mask *mask,
+                                                  attnzoo_state *state, attnzoo_tensor *context,
+                                                  attnzoo_tensor *attention);
+
+/**
+ * As attnzoo_module_forward(), with inputs and outputs by place, for those beyond query, key, value, context
+ * and attention. scaled_dot_product has one more output, ATTNZOO_OUTPUT_LOG_SUM_EXP: [B, H, N], float32.
+ *
+ * @param inputs        [input_count] views by ATTNZOO_INPUT_ place, NULL where there is none.
+ * @param input_count   how many places the array has; places beyond count as NULL.
+ * @param outputs       [output_count] views by ATTNZOO_OUTPUT_ place, NULL where one is not wanted.
+ * @param output_count  how many places the array has; places beyond count as NULL.
+ * Errors and threads as attnzoo_module_forward(); UNSUPPORTED also for a view in a place that the mechanism
+ * does not have. Since 1.0.
+ */
+ATTNZOO_API attnzoo_status attnzoo_module_forward_slots(const attnzoo_module *module, attnzoo_executor *executor,
+                                                        const attnzoo_tensor *const *inputs, int32_t input_count,
+                                                        const attnzoo_mask *mask, attnzoo_state *state,
+                                                        attnzoo_tensor *const *outputs, int32_t output_count);
+
+ATTNZOO_END_DECLARATIONS
+
+#endif

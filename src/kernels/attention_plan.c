@@ -1,0 +1,187 @@
+/*
+ * kernels/attention_plan.c: cuts a problem into blocks, tiles and chunks. The work on them is in attention.c.
+ */
+#include "kernels/attention_plan.h"
+
+#include "base/checked.h"
+#include "base/error.h"
+#include "cpu/cpu.h"
+
+enum {
+    TILE_LARGEST = 256,
+    TILE_SMALLEST = 32,
+    /* Few rows make a tile's scores small, so that more keys fit and calls are fewer. */
+    FEW_ROWS = 16,
+    KEYS_FOR_FEW_ROWS = 1024,
+    /* Below so many blocks the keys are cut, into chunks of no fewer keys than this. */
+    BLOCKS_ENOUGH = 16,
+    CHUNK_SMALLEST = 1024,
+    /* Sizes are rounded to this many keys, a whole number of vectors. */
+    KEY_STEP = 16
+};
+
+/* The largest square tile whose scores, keys, values, queries and context fit half the second-level cache. */
+static int64_t tile_size(const struct attnzoo_attention *problem)
+{
+    int64_t budget = attnzoo_cpu_second_level_cache() / 2 / (int64_t)sizeof(float);
+    int64_t columns = attnzoo_base_minimum(problem->query.size[ATTNZOO_COLUMN], budget) +
+                      attnzoo_base_minimum(problem->value.size[ATTNZOO_COLUMN], budget);
+    int64_t size = TILE_LARGEST;
+    while (size > TILE_SMALLEST && size * (size + 2 * columns) > budget)
+        size /= 2;
+    return size;
+}
+
+static void cut_rows(struct attnzoo_attention_plan *plan, int64_t size)
+{
+    const struct attnzoo_attention *problem = plan->problem;
+    int64_t query_count = problem->query.size[ATTNZOO_ROW];
+    plan->heads_per_group = problem->query.size[ATTNZOO_HEAD] / problem->key.size[ATTNZOO_HEAD];
+    plan->queries_per_block = attnzoo_base_minimum(query_count, size);
+    plan->heads_per_block = 1;
+    if (query_count <= size)
+        plan->heads_per_block = attnzoo_base_minimum(plan->heads_per_group, size / query_count);
+    plan->head_blocks = attnzoo_base_divide_up(plan->heads_per_group, plan->heads_per_block);
+    plan->query_blocks = attnzoo_base_divide_up(query_count, plan->queries_per_block);
+    plan->row_count = plan->heads_per_block * plan->queries_per_block;
+}
+
+static bool count_blocks(struct attnzoo_attention_plan *plan)
+{
+    const struct attnzoo_attention *problem = plan->problem;
+    int64_t groups;
+    return attnzoo_base_multiply(problem->key.size[ATTNZOO_BATCH], problem->key.size[ATTNZOO_HEAD], &groups) &&
+           attnzoo_base_multiply(groups, plan->head_blocks, &plan->block_count) &&
+           attnzoo_base_multiply(plan->block_count, plan->query_blocks, &plan->block_count);
+}
+
+static void cut_keys(struct attnzoo_attention_plan *plan, int64_t size)
+{
+    int64_t key_count = plan->problem->key.size[ATTNZOO_ROW];
+    int64_t chunks = attnzoo_base_divide_up(BLOCKS_ENOUGH, plan->block_count);
+    chunks = attnzoo_base_minimum(chunks, key_count / CHUNK_SMALLEST);
+    plan->chunk_count = attnzoo_base_maximum(chunks, 1);
+    plan->keys_per_chunk =
+        attnzoo_base_divide_up(attnzoo_base_divide_up(key_count, plan->chunk_count), KEY_STEP) * KEY_STEP;
+    int64_t keys = plan->row_count <= FEW_ROWS ? KEYS_FOR_FEW_ROWS : size;
+    keys = attnzoo_base_minimum(keys, plan->keys_per_chunk);
+    plan->key_count = attnzoo_base_maximum(keys, KEY_STEP);
+}
+
+/* Gives a zone its place, aligned, and moves the end; false if the bytes do not fit. */
+static bool place(int64_t *end, int64_t *offset, int64_t count, int64_t each, int64_t element_size)
+{
+    int64_t bytes;
+    *offset = *end;
+    return attnzoo_base_multiply(count, each, &bytes) && attnzoo_base_multiply(bytes, element_size, &bytes) &&
+           attnzoo_base_add(bytes, ATTNZOO_POOL_ALIGNMENT - 1, &bytes) &&
+           attnzoo_base_add(*end, bytes / ATTNZOO_POOL_ALIGNMENT * ATTNZOO_POOL_ALIGNMENT, end);
+}
+
+/*
+ * A thread's scratch memory:
+ *
+ *   | scores | context | maximum | sum | spans | mask row | source | values | mended values |
+ */
+static bool lay_out_scratch(struct attnzoo_attention_plan *plan)
+{
+    const struct attnzoo_attention *problem = plan->problem;
+    int64_t rows = plan->row_count, keys = plan->key_count, value_columns = problem->value.size[ATTNZOO_COLUMN];
+    int64_t end = 0, scores_offset, source_floats;
+    int64_t packed_keys = attnzoo_grid_is_direct(&problem->value) ? 0 : keys;
+    return problem->source->memory_floats(problem, rows, keys, &source_floats) &&
+           place(&end, &scores_offset, rows, keys, sizeof(float)) &&
+           place(&end, &plan->context_offset, rows, value_columns, sizeof(float)) &&
+           place(&end, &plan->maximum_offset, rows, 1, sizeof(float)) &&
+           place(&end, &plan->sum_offset, rows, 1, sizeof(double)) &&
+           place(&end, &plan->span_offset, plan->queries_per_block, 1, sizeof(struct attnzoo_key_span)) &&
+           place(&end, &plan->mask_offset, attnzoo_mask_row_floats(keys), 1, sizeof(float)) &&
+           place(&end, &plan->source_offset, source_floats, 1, sizeof(float)) &&
+           place(&end, &plan->value_offset, packed_keys, value_columns, sizeof(float)) &&
+           place(&end, &plan->mended_offset, plan->may_hide ? keys : 0, value_columns, sizeof(float)) &&
+           (plan->scratch_bytes = end, true);
+}
+
+/* A partial result: | context | maximum | sum |; the shared memory: block by block, its chunks one after another. */
+static bool lay_out_shared(struct attnzoo_attention_plan *plan)
+{
+    int64_t rows = plan->row_count, offset, partials;
+    plan->partial_bytes = 0;
+    plan->shared_bytes = 0;
+    if (plan->chunk_count == 1)
+        return true;
+    return place(&plan->partial_bytes, &offset, rows, plan->problem->value.size[ATTNZOO_COLUMN], sizeof(float)) &&
+           place(&plan->partial_bytes, &offset, rows, 1, sizeof(float)) &&
+           place(&plan->partial_bytes, &offset, rows, 1, sizeof(double)) &&
+           attnzoo_base_multiply(plan->block_count, plan->chunk_count, &partials) &&
+           attnzoo_base_multiply(partials, plan->partial_bytes, &plan->shared_bytes);
+}
+
+attnzoo_status attnzoo_attention_make_plan(struct attnzoo_attention_plan *plan,
+                                           const struct attnzoo_attention *problem)
+{
+    const struct attnzoo_mask_description *mask = problem->mask.description;
+    *plan = (struct attnzoo_attention_plan){
+        .problem = problem,
+        .may_hide = problem->mask.is_dense || mask->is_causal || mask->window_left >= 0 || mask->window_right >= 0 ||
+                    mask->key_lengths.is_set || mask->query_lengths.is_set};
+    int64_t size = tile_size(problem);
+    cut_rows(plan, size);
+    if (!count_blocks(plan))
+        return attnzoo_base_fail(ATTNZOO_STATUS_INVALID_ARGUMENT, "batch, heads and queries pass 63 bits together");
+    cut_keys(plan, size);
+    if (!lay_out_scratch(plan) || !lay_out_shared(plan))
+        return attnzoo_base_fail_memory(UINT64_MAX);
+    return ATTNZOO_STATUS_OK;
+}
+
+struct attnzoo_tile attnzoo_attention_block(const struct attnzoo_attention_plan *plan, int64_t number)
+{
+    const struct attnzoo_grid *key = &plan->problem->key, *query = &plan->problem->query;
+    struct attnzoo_tile block = {0};
+    /* The last queries first: with a causal mask they see the most keys, and the long blocks should not come last. */
+    int64_t query_block = plan->query_blocks - 1 - number % plan->query_blocks;
+    number /= plan->query_blocks;
+    int64_t head_block = number % plan->head_blocks;
+    number /= plan->head_blocks;
+    int64_t group = number % key->size[ATTNZOO_HEAD];
+    block.batch = number / key->size[ATTNZOO_HEAD];
+    int64_t head_in_group = head_block * plan->heads_per_block;
+    block.first_head = group * plan->heads_per_group + head_in_group;
+    block.head_count = attnzoo_base_minimum(plan->heads_per_block, plan->heads_per_group - head_in_group);
+    block.first_query = query_block * plan->queries_per_block;
+    block.query_count =
+        attnzoo_base_minimum(plan->queries_per_block, query->size[ATTNZOO_ROW] - block.first_query);
+    return block;
+}
+
+static void *zone(void *memory, int64_t offset)
+{
+    return (char *)memory + offset;
+}
+
+struct attnzoo_attention_scratch attnzoo_attention_scratch_at(const struct attnzoo_attention_plan *plan, void *memory)
+{
+    return (struct attnzoo_attention_scratch){.scores = memory,
+                                              .rows.context = zone(memory, plan->context_offset),
+                                              .rows.maximum = zone(memory, plan->maximum_offset),
+                                              .rows.sum = zone(memory, plan->sum_offset),
+                                              .spans = zone(memory, plan->span_offset),
+                                              .mask_memory = zone(memory, plan->mask_offset),
+                                              .source_memory = zone(memory, plan->source_offset),
+                                              .value_memory = zone(memory, plan->value_offset),
+                                              .mended_values = zone(memory, plan->mended_offset)};
+}
+
+struct attnzoo_softmax_rows attnzoo_attention_partial_at(const struct attnzoo_attention_plan *plan, void *shared,
+                                                         int64_t block, int64_t chunk)
+{
+    char *memory = (char *)shared + (block * plan->chunk_count + chunk) * plan->partial_bytes;
+    int64_t end = 0, context, maximum, sum;
+    place(&end, &context, plan->row_count, plan->problem->value.size[ATTNZOO_COLUMN], sizeof(float));
+    place(&end, &maximum, plan->row_count, 1, sizeof(float));
+    place(&end, &sum, plan->row_count, 1, sizeof(double));
+    return (struct attnzoo_softmax_rows){.context = zone(memory, context),
+                                         .maximum = zone(memory, maximum),
+                                         .sum = zone(memory, sum)};
+}

@@ -1,0 +1,115 @@
+/*
+ * kernels/lanes.h: a vector of floats as the compiler's own vector type, so that one source serves every
+ * instruction set. Included by vectors_template.h alone, which sets the width in ATTNZOO_VECTOR_BYTES.
+ */
+#ifndef ATTNZOO_KERNELS_LANES_H
+#define ATTNZOO_KERNELS_LANES_H
+
+#include "base/common.h"
+
+#include <float.h>
+#include <math.h>
+#include <string.h>
+
+#if defined(__F16C__)
+#include <immintrin.h>
+#endif
+
+enum { LANES = ATTNZOO_VECTOR_BYTES / 4 };
+
+typedef float lanes __attribute__((vector_size(ATTNZOO_VECTOR_BYTES)));
+typedef int32_t lanes_int __attribute__((vector_size(ATTNZOO_VECTOR_BYTES)));
+typedef uint32_t lanes_bits __attribute__((vector_size(ATTNZOO_VECTOR_BYTES)));
+typedef uint16_t lanes_half __attribute__((vector_size(ATTNZOO_VECTOR_BYTES / 2)));
+typedef uint8_t lanes_bytes __attribute__((vector_size(ATTNZOO_VECTOR_BYTES / 4)));
+
+static inline lanes splat(float value)
+{
+    return value - (lanes){0};
+}
+
+static inline lanes load(const float *source)
+{
+    lanes result;
+    memcpy(&result, source, sizeof result);
+    return result;
+}
+
+static inline void store(float *destination, lanes value)
+{
+    memcpy(destination, &value, sizeof value);
+}
+
+/* The first count elements, the rest filled. */
+static inline lanes load_part(const float *source, int64_t count, float filler)
+{
+    lanes result = splat(filler);
+    memcpy(&result, source, (size_t)count * sizeof(float));
+    return result;
+}
+
+static inline void store_part(float *destination, lanes value, int64_t count)
+{
+    memcpy(destination, &value, (size_t)count * sizeof(float));
+}
+
+/* condition is all ones or all zeros in each lane, as comparisons give it. */
+static inline lanes choose(lanes_int condition, lanes yes, lanes no)
+{
+    return (lanes)((condition & (lanes_int)yes) | (~condition & (lanes_int)no));
+}
+
+/* NaN in value is passed over; floor must not be NaN. */
+static inline lanes at_least(lanes value, lanes floor_value)
+{
+    return choose(value > floor_value, value, floor_value);
+}
+
+static inline float largest_lane(lanes value)
+{
+    float largest = value[0];
+    for (int lane = 1; lane < LANES; lane++)
+        largest = value[lane] > largest ? value[lane] : largest;
+    return largest;
+}
+
+static inline float sum_of_lanes(lanes value)
+{
+    float parts[LANES];
+    memcpy(parts, &value, sizeof parts);
+    for (int width = LANES / 2; width > 0; width /= 2)
+        for (int lane = 0; lane < width; lane++)
+            parts[lane] += parts[lane + width];
+    return parts[0];
+}
+
+#if !defined(__F16C__)
+/* Half to float in integer arithmetic: move the fields, then mend the exponent; subnormal halves are made by
+ * subtracting the implied bit from a number that has it. */
+static inline lanes widen_half_bits(lanes_bits half)
+{
+    lanes_bits sign = (half & 0x8000u) << 16;
+    lanes_bits magnitude = (half & 0x7fffu) << 13;
+    lanes_bits normal = magnitude + ((127u - 15u) << 23);
+    lanes_bits special = magnitude + ((255u - 31u) << 23);
+    lanes subnormal = (lanes)(magnitude + (113u << 23)) - (lanes)((lanes_bits){0} + (113u << 23));
+    lanes result = choose(magnitude < (1u << 23), subnormal, (lanes)normal);
+    result = choose(magnitude >= (31u << 23), (lanes)special, result);
+    return (lanes)((lanes_bits)result | sign);
+}
+#endif
+
+static inline lanes widen_half(const uint16_t *source)
+{
+#if defined(__F16C__) && ATTNZOO_VECTOR_BYTES == 64
+    return _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)(const void *)source));
+#elif defined(__F16C__)
+    return _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(const void *)source));
+#else
+    lanes_half half;
+    memcpy(&half, source, sizeof half);
+    return widen_half_bits(__builtin_convertvector(half, lanes_bits));
+#endif
+}
+
+#endif

@@ -1,0 +1,118 @@
+/*
+ * kernels/mask.h: masks as the kernels use them. A description is what the user set; resolving it against a
+ * call's B, H, N and M checks it and gives a mask that answers three questions: which span of keys positions and
+ * lengths leave a query, whether a tile needs any work, and what it does to a row of scores.
+ */
+#ifndef ATTNZOO_KERNELS_MASK_H
+#define ATTNZOO_KERNELS_MASK_H
+
+#include "base/common.h"
+#include "base/view.h"
+#include "kernels/grid.h"
+
+#include <attnzoo/mask.h>
+
+/** A constraint or bias given by a tensor; is_set is false where there is none. */
+struct attnzoo_mask_tensor {
+    struct attnzoo_view view;
+    bool is_set;
+};
+
+/** What the user set. All zero bytes, but for the windows, hide nothing. */
+struct attnzoo_mask_description {
+    bool is_causal;
+    /** -1 for no limit. */
+    int64_t window_left;
+    int64_t window_right;
+    int32_t alignment;
+    bool has_offset;
+    int64_t offset;
+    struct attnzoo_mask_tensor offsets;
+    struct attnzoo_mask_tensor key_lengths;
+    struct attnzoo_mask_tensor query_lengths;
+    struct attnzoo_mask_tensor allowed;
+    struct attnzoo_mask_tensor bias;
+    struct attnzoo_mask_tensor slopes;
+    struct attnzoo_mask_tensor segments;
+};
+
+enum { ATTNZOO_MASK_TENSOR_COUNT = 7 };
+
+/** The tensors of a description that are set, for overlap checks; returns how many were written. */
+int32_t attnzoo_mask_tensors(const struct attnzoo_mask_description *description,
+                             const struct attnzoo_view *views[ATTNZOO_MASK_TENSOR_COUNT]);
+
+/** A description that fits a call. Refers to the description, which must outlive it. */
+struct attnzoo_mask_plan {
+    const struct attnzoo_mask_description *description;
+    int64_t batch_count;
+    int64_t head_count;
+    int64_t query_count;
+    int64_t key_count;
+    /** Broadcast to [B, H, N, M]: axes of size 1 have stride 0. */
+    struct attnzoo_grid allowed;
+    struct attnzoo_grid bias;
+    /** Whether anything but spans of keys hides keys or changes scores. */
+    bool is_dense;
+};
+
+/**
+ * Checks a description against a call; NULL hides nothing. On OK the plan refers to description (or to a
+ * constant for NULL).
+ */
+attnzoo_status attnzoo_mask_resolve(struct attnzoo_mask_plan *plan, const struct attnzoo_mask_description *description,
+                                    int64_t batch_count, int64_t head_count, int64_t query_count, int64_t key_count);
+
+/** Keys [first, end) of a query; empty where end <= first. */
+struct attnzoo_key_span {
+    int64_t first;
+    int64_t end;
+};
+
+/**
+ * What positions and lengths leave query i of a batch: neither end ever falls as i grows, but that queries past
+ * their length have an empty span.
+ */
+struct attnzoo_key_span attnzoo_mask_span(const struct attnzoo_mask_plan *plan, int64_t batch, int64_t query);
+
+/** Where a query of a batch stands among the keys; clamped far outside every key rather than wrapped. */
+int64_t attnzoo_mask_position(const struct attnzoo_mask_plan *plan, int64_t batch, int64_t query);
+
+/** Queries from this index of a batch on see nothing. */
+int64_t attnzoo_mask_query_length(const struct attnzoo_mask_plan *plan, int64_t batch);
+
+/** A rectangle of scores: some heads of one batch, one after another, each with the same queries and keys. */
+struct attnzoo_tile {
+    int64_t batch;
+    int64_t first_head;
+    int64_t head_count;
+    int64_t first_query;
+    int64_t query_count;
+    int64_t first_key;
+    int64_t key_count;
+};
+
+/** What the dense constraints (boolean mask and segments) do to a tile. */
+enum attnzoo_tile_cover {
+    ATTNZOO_TILE_HIDDEN,
+    ATTNZOO_TILE_MIXED,
+    ATTNZOO_TILE_CLEAR
+};
+
+enum attnzoo_tile_cover attnzoo_mask_tile_cover(const struct attnzoo_mask_plan *plan, const struct attnzoo_tile *tile);
+
+/** Memory that applying a mask to rows of up to so many keys needs, in floats. */
+int64_t attnzoo_mask_row_floats(int64_t key_count);
+
+/**
+ * Applies biases and, unless is_clear, dense constraints to the scores of one query against keys [first_key,
+ * first_key + count). Hidden keys become -infinity; the others stay, or become, at least the lowest float. Does
+ * nothing for a plan that is not dense. memory: attnzoo_mask_row_floats(count).
+ */
+void attnzoo_mask_apply(const struct attnzoo_mask_plan *plan, int64_t batch, int64_t head, int64_t query,
+                        int64_t first_key, int64_t count, bool is_clear, float *scores, float *memory);
+
+/** Whether a query sees a key: spans, dense constraints and biases of -infinity together. */
+bool attnzoo_mask_sees(const struct attnzoo_mask_plan *plan, int64_t batch, int64_t head, int64_t query, int64_t key);
+
+#endif

@@ -1,0 +1,98 @@
+/*
+ * kernels/softmax.c: the running softmax. Exponentials are in the vector kernels.
+ *
+ * A NaN or +infinity among the scores makes the row's sum NaN, and so everything that is divided by it; a row that has
+ * seen nothing has the sum 0. The maximum never is NaN.
+ */
+#include "kernels/softmax.h"
+
+#include "kernels/vectors.h"
+
+#include <float.h>
+#include <math.h>
+#include <string.h>
+
+void attnzoo_softmax_start(const struct attnzoo_softmax_rows *rows, int64_t row_count, int64_t columns)
+{
+    memset(rows->context, 0, (size_t)(row_count * columns) * sizeof(float));
+    for (int64_t row = 0; row < row_count; row++) {
+        rows->maximum[row] = -INFINITY;
+        rows->sum[row] = 0.0;
+    }
+}
+
+/* Raises a row's maximum to at least this, and rescales what it has. */
+static void raise_maximum(const struct attnzoo_softmax_rows *rows, int64_t row, int64_t columns, float maximum)
+{
+    if (maximum <= rows->maximum[row])
+        return;
+    if (rows->sum[row] != 0.0) {
+        float factor = expf(rows->maximum[row] - maximum);
+        float *context = rows->context + row * columns;
+        attnzoo_kernel_vectors()->scale(context, context, columns, factor);
+        rows->sum[row] *= factor;
+    }
+    rows->maximum[row] = maximum;
+}
+
+bool attnzoo_softmax_add(const struct attnzoo_softmax_rows *rows, int64_t row, int64_t columns, float *scores,
+                         int64_t count, bool are_saturated)
+{
+    const struct attnzoo_vectors *vectors = attnzoo_kernel_vectors();
+    float maximum = vectors->maximum(scores, count);
+    if (maximum == -INFINITY) {
+        /* All hidden, or seen and below the float range. */
+        if (!are_saturated)
+            vectors->saturate(scores, count);
+        maximum = -FLT_MAX;
+    }
+    raise_maximum(rows, row, columns, maximum);
+    float sum = vectors->softmax_weights(scores, count, rows->maximum[row]);
+    rows->sum[row] += sum;
+    return isfinite(sum);
+}
+
+void attnzoo_softmax_merge(const struct attnzoo_softmax_rows *rows, const struct attnzoo_softmax_rows *part,
+                           int64_t row_count, int64_t columns)
+{
+    const struct attnzoo_vectors *vectors = attnzoo_kernel_vectors();
+    for (int64_t row = 0; row < row_count; row++) {
+        if (part->sum[row] == 0.0)
+            continue;
+        raise_maximum(rows, row, columns, part->maximum[row]);
+        float factor = expf(part->maximum[row] - rows->maximum[row]);
+        vectors->add_scaled(rows->context + row * columns, part->context + row * columns, columns, factor);
+        rows->sum[row] += part->sum[row] * factor;
+    }
+}
+
+void attnzoo_softmax_finish_context(const struct attnzoo_softmax_rows *rows, int64_t row, float *context,
+                                    int64_t columns)
+{
+    double sum = rows->sum[row];
+    if (sum == 0.0)
+        memset(context, 0, (size_t)columns * sizeof *context);
+    else
+        attnzoo_kernel_vectors()->scale(context, context, columns, (float)(1.0 / sum));
+}
+
+void attnzoo_softmax_finish_weights(const struct attnzoo_softmax_rows *rows, int64_t row, float *scores, int64_t count,
+                                    bool are_saturated)
+{
+    const struct attnzoo_vectors *vectors = attnzoo_kernel_vectors();
+    double sum = rows->sum[row];
+    if (sum == 0.0) {
+        memset(scores, 0, (size_t)count * sizeof *scores);
+        return;
+    }
+    if (!are_saturated && rows->maximum[row] == -FLT_MAX)
+        vectors->saturate(scores, count);
+    vectors->softmax_weights(scores, count, rows->maximum[row]);
+    vectors->scale(scores, scores, count, (float)(1.0 / sum));
+}
+
+float attnzoo_softmax_log_sum(const struct attnzoo_softmax_rows *rows, int64_t row)
+{
+    double sum = rows->sum[row];
+    return sum == 0.0 ? -INFINITY : (float)((double)rows->maximum[row] + log(sum));
+}

@@ -1,0 +1,36 @@
+/*
+ * kernels/softmax.h: softmax whose scores come in parts: running maxima and sums, and contexts that are rescaled when
+ * a maximum rises. The one softmax of the library. struct attnzoo_softmax_rows is in attention_plan.h.
+ */
+#ifndef ATTNZOO_KERNELS_SOFTMAX_H
+#define ATTNZOO_KERNELS_SOFTMAX_H
+
+#include "kernels/attention_plan.h"
+
+/** Rows that have seen nothing. */
+void attnzoo_softmax_start(const struct attnzoo_softmax_rows *rows, int64_t row_count, int64_t columns);
+
+/**
+ * Adds scores to a row, turning them into weights relative to the row's maximum so far, and rescales the row's context
+ * if that rose. are_saturated says that scores a query sees are at least the lowest float and -infinity means hidden;
+ * otherwise all of the scores are seen. Returns whether all the weights are finite.
+ */
+bool attnzoo_softmax_add(const struct attnzoo_softmax_rows *rows, int64_t row, int64_t columns, float *scores,
+                         int64_t count, bool are_saturated);
+
+/** rows += part, for all rows, as though part's scores had been added to rows. */
+void attnzoo_softmax_merge(const struct attnzoo_softmax_rows *rows, const struct attnzoo_softmax_rows *part,
+                           int64_t row_count, int64_t columns);
+
+/** Divides a row's context by its sum; zeros for a row that has seen nothing. */
+void attnzoo_softmax_finish_context(const struct attnzoo_softmax_rows *rows, int64_t row, float *context,
+                                    int64_t columns);
+
+/** Turns scores of a row, masked as they were when added, into its attention weights. */
+void attnzoo_softmax_finish_weights(const struct attnzoo_softmax_rows *rows, int64_t row, float *scores, int64_t count,
+                                    bool are_saturated);
+
+/** log of the sum of exp(score); -infinity for a row that has seen nothing. */
+float attnzoo_softmax_log_sum(const struct attnzoo_softmax_rows *rows, int64_t row);
+
+#endif

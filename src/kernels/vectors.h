@@ -1,0 +1,69 @@
+/*
+ * kernels/vectors.h: the vectorised row kernels, as one table of functions for each CPU path. All come from one
+ * source, vectors_template.h. Rows are contiguous float32 unless a kernel says otherwise; lengths may be 0.
+ *
+ * ACCURACY. exponentials and hyperbolic_tangents are within 2 units in the last place of the exact value for
+ * every float, subnormal results included; tests/kernels holds them to it over the whole range. softmax weights
+ * differ from exp only where the result would be subnormal: there they are 0.
+ */
+#ifndef ATTNZOO_KERNELS_VECTORS_H
+#define ATTNZOO_KERNELS_VECTORS_H
+
+#include "base/common.h"
+
+struct attnzoo_vectors {
+    /** values[i] = exp(values[i]). */
+    void (*exponentials)(float *values, int64_t count);
+
+    /** values[i] = tanh(values[i]). */
+    void (*hyperbolic_tangents)(float *values, int64_t count);
+
+    /** scores[i] = cap * tanh(scores[i] / cap), cap > 0. */
+    void (*cap_scores)(float *scores, int64_t count, float cap);
+
+    /** The largest value, NaN aside; -infinity for none. */
+    float (*maximum)(const float *values, int64_t count);
+
+    /**
+     * scores[i] = exp(scores[i] - maximum), 0 where that would be subnormal; returns their sum. No score may be
+     * above the maximum by more than rounding, and the maximum not -infinity.
+     */
+    float (*softmax_weights)(float *scores, int64_t count, float maximum);
+
+    /** destination[i] = source[i] * factor. The two may be the same row. */
+    void (*scale)(float *destination, const float *source, int64_t count, float factor);
+
+    /** destination[i] += source[i] * factor. */
+    void (*add_scaled)(float *destination, const float *source, int64_t count, float factor);
+
+    /** Raises scores[i] below the lowest finite float to it; NaN stays. */
+    void (*saturate)(float *scores, int64_t count);
+
+    /** scores[i] += bias[i], saturated; -infinity where bias[i] is, whatever scores[i] was. */
+    void (*add_bias)(float *scores, const float *bias, int64_t count);
+
+    /** scores[i] -= slope * |distance - i|, saturated. Distances beyond 2^31 keep a float's accuracy. */
+    void (*add_linear_bias)(float *scores, int64_t count, float slope, int64_t distance);
+
+    /** scores[i] = -infinity where allowed[i] is 0. */
+    void (*hide)(float *scores, const uint8_t *allowed, int64_t count);
+
+    /** Whether no value is NaN or infinite. */
+    bool (*all_finite)(const float *values, int64_t count);
+
+    /** IEEE binary16 and bfloat16 to float32, exactly. */
+    void (*widen_float16)(float *destination, const uint16_t *source, int64_t count);
+    void (*widen_bfloat16)(float *destination, const uint16_t *source, int64_t count);
+};
+
+/** The table for the CPU path in use. */
+const struct attnzoo_vectors *attnzoo_kernel_vectors(void);
+
+/** The tables by path, for attnzoo_kernel_vectors() and for tests. Each may run only where the path exists. */
+extern const struct attnzoo_vectors attnzoo_kernel_vectors_baseline;
+#if defined(__x86_64__)
+extern const struct attnzoo_vectors attnzoo_kernel_vectors_avx2;
+extern const struct attnzoo_vectors attnzoo_kernel_vectors_avx512;
+#endif
+
+#endif

@@ -1,0 +1,292 @@
+/*
+ * kernels/vectors_template.h: the one source of the row kernels. Each vectors_*.c sets the vector width and the
+ * table's name and includes it; the build gives each file its instruction set. The lanes are in lanes.h.
+ */
+#include "kernels/vectors.h"
+
+#include "kernels/lanes.h"
+
+/*
+ * exp(x) = 2^n e^r with n = round(x / ln 2), |r| <= ln 2 / 2; e^r by a polynomial (the minimax coefficients of the
+ * Cephes library's expf). Adding and subtracting 1.5 * 2^23 rounds to an integer and leaves it in the low bits.
+ */
+static const float ROUNDING = 12582912.0f;
+static const float LOG2_E = 1.44269504088896341f;
+/* ln 2 in two parts, the first short enough that its product with n is exact. */
+static const float LN2_HIGH = 0.693359375f;
+static const float LN2_LOW = -2.12194440e-4f;
+
+/* exp of these and below is subnormal, or rounds to 0. */
+static const float SMALLEST_NORMAL_EXPONENT = -87.3365402f;
+static const float SMALLEST_EXPONENT = -104.0f;
+static const float LARGEST_EXPONENT = 88.7228394f;
+
+static inline lanes reduce_exponent(lanes x, lanes *rounded, lanes_bits *n)
+{
+    lanes shifted = x * LOG2_E + ROUNDING;
+    *n = (lanes_bits)shifted - (lanes_bits)splat(ROUNDING);
+    *rounded = shifted - ROUNDING;
+    return (x - *rounded * LN2_HIGH) - *rounded * LN2_LOW;
+}
+
+/* e^r - 1 - r */
+static inline lanes exponential_tail(lanes r)
+{
+    lanes p = splat(1.9875691500e-4f);
+    p = p * r + 1.3981999507e-3f;
+    p = p * r + 8.3334519073e-3f;
+    p = p * r + 4.1665795894e-2f;
+    p = p * r + 1.6666665459e-1f;
+    p = p * r + 5.0000001201e-1f;
+    return p * (r * r);
+}
+
+/* For x that gives a normal result; anything else gives nonsense that the caller replaces. */
+static inline lanes exponential_of_normal(lanes x)
+{
+    lanes rounded;
+    lanes_bits n;
+    lanes r = reduce_exponent(x, &rounded, &n);
+    lanes power = exponential_tail(r) + r + 1.0f;
+    return (lanes)((lanes_bits)power + (n << 23));
+}
+
+static inline lanes exponential(lanes x)
+{
+    lanes rounded;
+    lanes_bits n;
+    lanes bounded = at_least(x, splat(SMALLEST_EXPONENT));
+    lanes r = reduce_exponent(bounded, &rounded, &n);
+    lanes power = exponential_tail(r) + r + 1.0f;
+    lanes normal = (lanes)((lanes_bits)power + (n << 23));
+    /* A subnormal float's bits are its value in units of 2^-149. Counting those units in ordinary floats never
+     * computes with a subnormal, which many CPUs do slowly. */
+    lanes_int is_subnormal = bounded < SMALLEST_NORMAL_EXPONENT;
+    lanes units = power * (lanes)((n + (149u + 127u)) << 23);
+    lanes_int count = __builtin_convertvector(choose(is_subnormal, units, splat(0.0f)) + 0.5f, lanes_int);
+    lanes result = choose(is_subnormal, (lanes)count, normal);
+    result = choose(x < SMALLEST_EXPONENT, splat(0.0f), result);
+    result = choose(x > LARGEST_EXPONENT, splat(INFINITY), result);
+    return choose(x != x, x, result);
+}
+
+/* exp(x) for a softmax, x <= 0 or NaN: a subnormal weight beside the maximum's 1 is as good as 0, and 0 is fast. */
+static inline lanes softmax_weight(lanes x)
+{
+    lanes result = choose(x < SMALLEST_NORMAL_EXPONENT, splat(0.0f), exponential_of_normal(x));
+    return choose(x != x, x, result);
+}
+
+/* tanh(x) = t / (t + 2) with t = e^2x - 1 = 2^n (e^r - 1) + (2^n - 1), which loses nothing for small x. */
+static inline lanes hyperbolic_tangent(lanes x)
+{
+    lanes_bits sign = (lanes_bits)x & 0x80000000u;
+    lanes magnitude = (lanes)((lanes_bits)x & 0x7fffffffu);
+    /* From here on tanh rounds to 1. */
+    lanes bounded = choose(magnitude < 9.1f, magnitude, splat(9.1f));
+    lanes rounded;
+    lanes_bits n;
+    lanes r = reduce_exponent(bounded + bounded, &rounded, &n);
+    lanes power = (lanes)((n + 127u) << 23);
+    lanes t = power * (exponential_tail(r) + r) + (power - 1.0f);
+    lanes result = choose(magnitude < 9.1f, t / (t + 2.0f), splat(1.0f));
+    result = (lanes)((lanes_bits)result | sign);
+    return choose(x != x, x, result);
+}
+
+/* Applies an expression of the lanes `x` to a row in place; the last, partial vector is filled with zeros. */
+#define FOR_EACH_LANES(row, count, expression)                     \
+    do {                                                           \
+        int64_t i = 0;                                             \
+        for (; i + LANES <= (count); i += LANES) {                 \
+            lanes x = load((row) + i);                             \
+            store((row) + i, (expression));                        \
+        }                                                          \
+        if (i < (count)) {                                         \
+            lanes x = load_part((row) + i, (count) - i, 0.0f);     \
+            store_part((row) + i, (expression), (count) - i);      \
+        }                                                          \
+    } while (0)
+
+static void exponentials(float *values, int64_t count)
+{
+    FOR_EACH_LANES(values, count, exponential(x));
+}
+
+static void hyperbolic_tangents(float *values, int64_t count)
+{
+    FOR_EACH_LANES(values, count, hyperbolic_tangent(x));
+}
+
+static void cap_scores(float *scores, int64_t count, float cap)
+{
+    FOR_EACH_LANES(scores, count, cap * hyperbolic_tangent(x / cap));
+}
+
+static void saturate(float *scores, int64_t count)
+{
+    FOR_EACH_LANES(scores, count, choose(x < -FLT_MAX, splat(-FLT_MAX), x));
+}
+
+static float maximum(const float *values, int64_t count)
+{
+    lanes largest = splat(-INFINITY), second = largest;
+    int64_t i = 0;
+    for (; i + 2 * LANES <= count; i += 2 * LANES) {
+        largest = at_least(load(values + i), largest);
+        second = at_least(load(values + i + LANES), second);
+    }
+    for (; i + LANES <= count; i += LANES)
+        largest = at_least(load(values + i), largest);
+    if (i < count)
+        second = at_least(load_part(values + i, count - i, -INFINITY), second);
+    return largest_lane(at_least(second, largest));
+}
+
+static float softmax_weights(float *scores, int64_t count, float row_maximum)
+{
+    lanes sum = splat(0.0f), second = sum;
+    int64_t i = 0;
+    for (; i + 2 * LANES <= count; i += 2 * LANES) {
+        lanes weight = softmax_weight(load(scores + i) - row_maximum);
+        lanes next = softmax_weight(load(scores + i + LANES) - row_maximum);
+        store(scores + i, weight);
+        store(scores + i + LANES, next);
+        sum += weight;
+        second += next;
+    }
+    for (; i + LANES <= count; i += LANES) {
+        lanes weight = softmax_weight(load(scores + i) - row_maximum);
+        store(scores + i, weight);
+        sum += weight;
+    }
+    if (i < count) {
+        lanes weight = softmax_weight(load_part(scores + i, count - i, -INFINITY) - row_maximum);
+        store_part(scores + i, weight, count - i);
+        second += weight;
+    }
+    return sum_of_lanes(sum + second);
+}
+
+static void scale(float *destination, const float *source, int64_t count, float factor)
+{
+    int64_t i = 0;
+    for (; i + LANES <= count; i += LANES)
+        store(destination + i, load(source + i) * factor);
+    for (; i < count; i++)
+        destination[i] = source[i] * factor;
+}
+
+static void add_scaled(float *destination, const float *source, int64_t count, float factor)
+{
+    int64_t i = 0;
+    for (; i + LANES <= count; i += LANES)
+        store(destination + i, load(destination + i) + load(source + i) * factor);
+    for (; i < count; i++)
+        destination[i] += source[i] * factor;
+}
+
+static inline lanes biased(lanes score, lanes bias)
+{
+    lanes sum = score + bias;
+    sum = choose(sum < -FLT_MAX, splat(-FLT_MAX), sum);
+    return choose(bias == -INFINITY, splat(-INFINITY), sum);
+}
+
+static void add_bias(float *scores, const float *bias, int64_t count)
+{
+    int64_t i = 0;
+    for (; i + LANES <= count; i += LANES)
+        store(scores + i, biased(load(scores + i), load(bias + i)));
+    if (i < count)
+        store_part(scores + i, biased(load_part(scores + i, count - i, 0.0f), load_part(bias + i, count - i, 0.0f)),
+                   count - i);
+}
+
+static void add_linear_bias(float *scores, int64_t count, float slope, int64_t distance)
+{
+    lanes lane_number;
+    for (int lane = 0; lane < LANES; lane++)
+        lane_number[lane] = (float)lane;
+    for (int64_t i = 0; i < count; i += LANES) {
+        int64_t left = count - i < LANES ? count - i : LANES;
+        lanes away = (float)(distance - i) - lane_number;
+        away = (lanes)((lanes_bits)away & 0x7fffffffu);
+        lanes sum = load_part(scores + i, left, 0.0f) - slope * away;
+        store_part(scores + i, choose(sum < -FLT_MAX, splat(-FLT_MAX), sum), left);
+    }
+}
+
+static inline lanes_int load_allowed(const uint8_t *allowed)
+{
+    lanes_bytes bytes;
+    memcpy(&bytes, allowed, sizeof bytes);
+    return __builtin_convertvector(bytes, lanes_int);
+}
+
+static inline lanes hidden(lanes score, lanes_int allowed)
+{
+    return choose(allowed == 0, splat(-INFINITY), score);
+}
+
+static void hide(float *scores, const uint8_t *allowed, int64_t count)
+{
+    int64_t i = 0;
+    for (; i + LANES <= count; i += LANES)
+        store(scores + i, hidden(load(scores + i), load_allowed(allowed + i)));
+    if (i < count) {
+        uint8_t last[LANES] = {0};
+        memcpy(last, allowed + i, (size_t)(count - i));
+        store_part(scores + i, hidden(load_part(scores + i, count - i, 0.0f), load_allowed(last)), count - i);
+    }
+}
+
+static bool all_finite(const float *values, int64_t count)
+{
+    lanes nothing = splat(0.0f);
+    int64_t i = 0;
+    for (; i + LANES <= count; i += LANES)
+        nothing += load(values + i) * 0.0f;
+    if (i < count)
+        nothing += load_part(values + i, count - i, 0.0f) * 0.0f;
+    return sum_of_lanes(nothing) == 0.0f;
+}
+
+static void widen_float16(float *destination, const uint16_t *source, int64_t count)
+{
+    int64_t i = 0;
+    for (; i + LANES <= count; i += LANES)
+        store(destination + i, widen_half(source + i));
+    if (i < count) {
+        uint16_t last[LANES] = {0};
+        memcpy(last, source + i, (size_t)(count - i) * sizeof(uint16_t));
+        store_part(destination + i, widen_half(last), count - i);
+    }
+}
+
+static void widen_bfloat16(float *destination, const uint16_t *source, int64_t count)
+{
+    for (int64_t i = 0; i < count; i += LANES) {
+        int64_t left = count - i < LANES ? count - i : LANES;
+        lanes_half upper = {0};
+        memcpy(&upper, source + i, (size_t)left * sizeof(uint16_t));
+        store_part(destination + i, (lanes)(__builtin_convertvector(upper, lanes_bits) << 16), left);
+    }
+}
+
+const struct attnzoo_vectors ATTNZOO_VECTORS_TABLE = {
+    .exponentials = exponentials,
+    .hyperbolic_tangents = hyperbolic_tangents,
+    .cap_scores = cap_scores,
+    .maximum = maximum,
+    .softmax_weights = softmax_weights,
+    .scale = scale,
+    .add_scaled = add_scaled,
+    .saturate = saturate,
+    .add_bias = add_bias,
+    .add_linear_bias = add_linear_bias,
+    .hide = hide,
+    .all_finite = all_finite,
+    .widen_float16 = widen_float16,
+    .widen_bfloat16 = widen_bfloat16,
+};

@@ -1,0 +1,30 @@
+/*
+ * mechanisms/registry.c: the table of all mechanisms. A new mechanism is one file beside this one and one row here.
+ */
+#include "mechanisms/registry.h"
+
+#include <string.h>
+
+extern const struct attnzoo_mechanism attnzoo_mechanism_scaled_dot_product;
+
+static const struct attnzoo_mechanism *const mechanisms[] = {
+    &attnzoo_mechanism_scaled_dot_product,
+};
+
+int32_t attnzoo_registry_count(void)
+{
+    return (int32_t)(sizeof mechanisms / sizeof *mechanisms);
+}
+
+const struct attnzoo_mechanism *attnzoo_registry_at(int32_t index)
+{
+    return index >= 0 && index < attnzoo_registry_count() ? mechanisms[index] : NULL;
+}
+
+const struct attnzoo_mechanism *attnzoo_registry_find(const char *name)
+{
+    for (int32_t i = 0; i < attnzoo_registry_count(); i++)
+        if (strcmp(mechanisms[i]->name, name) == 0)
+            return mechanisms[i];
+    return NULL;
+}

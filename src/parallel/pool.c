@@ -1,0 +1,307 @@
+/*
+ * parallel/pool.c: the thread pool. Workers sleep until a call posts work, take items until none is left, and
+ * report back. How the BLAS behaves in several threads is the BLAS layer's affair; it is told of each span.
+ */
+#include "parallel/pool.h"
+
+#include "base/checked.h"
+#include "base/error.h"
+#include "base/fork.h"
+#include "blas/blas.h"
+#include "cpu/cpu.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct worker {
+    struct attnzoo_pool *pool;
+    pthread_t thread;
+    int32_t number;
+};
+
+struct attnzoo_pool {
+    /* Held by the one call that is using the pool. */
+    pthread_mutex_t turn;
+    pthread_mutex_t lock;
+    pthread_cond_t posted;
+    pthread_cond_t finished;
+    /* Guarded by lock. */
+    uint64_t post_number;
+    int32_t workers_wanted;
+    int32_t workers_busy;
+    bool is_ending;
+    /* Set by the call that has the turn, before it posts. */
+    struct attnzoo_pool_work work;
+    struct attnzoo_pool_phase phase;
+    _Atomic int64_t next_item;
+    char *memory;
+    int64_t memory_bytes;
+    _Atomic uint32_t fork_generation;
+    int32_t thread_count;
+    int32_t workers_started;
+    /* [thread_count - 1] */
+    struct worker workers[];
+};
+
+static int64_t round_up(int64_t bytes)
+{
+    return attnzoo_base_divide_up(bytes, ATTNZOO_POOL_ALIGNMENT) * ATTNZOO_POOL_ALIGNMENT;
+}
+
+/* Shared memory comes first, then each thread's scratch:
+ *
+ *   | shared | scratch of the caller | scratch of worker 1 | ... |       each part aligned
+ */
+static char *scratch_of(const struct attnzoo_pool *pool, int32_t number)
+{
+    return pool->memory + round_up(pool->work.shared_bytes) + number * round_up(pool->work.scratch_bytes);
+}
+
+static void take_items(struct attnzoo_pool *pool, int32_t number)
+{
+    const struct attnzoo_pool_work *work = &pool->work;
+    int32_t entered = attnzoo_blas_enter();
+    for (;;) {
+        int64_t item = atomic_fetch_add_explicit(&pool->next_item, 1, memory_order_relaxed);
+        if (item >= pool->phase.item_count)
+            break;
+        pool->phase.task(work->job, item, scratch_of(pool, number), pool->memory);
+    }
+    attnzoo_blas_leave(entered);
+}
+
+static void *serve(void *argument)
+{
+    struct worker *worker = argument;
+    struct attnzoo_pool *pool = worker->pool;
+    uint64_t seen = 0;
+    pthread_mutex_lock(&pool->lock);
+    for (;;) {
+        while (!pool->is_ending && pool->post_number == seen)
+            pthread_cond_wait(&pool->posted, &pool->lock);
+        if (pool->is_ending)
+            break;
+        seen = pool->post_number;
+        if (worker->number > pool->workers_wanted)
+            continue;
+        pthread_mutex_unlock(&pool->lock);
+        take_items(pool, worker->number);
+        pthread_mutex_lock(&pool->lock);
+        if (--pool->workers_busy == 0)
+            pthread_cond_signal(&pool->finished);
+    }
+    pthread_mutex_unlock(&pool->lock);
+    return NULL;
+}
+
+static void end_workers(struct attnzoo_pool *pool)
+{
+    pthread_mutex_lock(&pool->lock);
+    pool->is_ending = true;
+    pthread_cond_broadcast(&pool->posted);
+    pthread_mutex_unlock(&pool->lock);
+    for (int32_t started = 0; started < pool->workers_started; started++)
+        pthread_join(pool->workers[started].thread, NULL);
+    pool->workers_started = 0;
+    pool->is_ending = false;
+}
+
+/* Signals belong to the application's threads, so the workers take none. */
+static attnzoo_status start_workers(struct attnzoo_pool *pool)
+{
+    sigset_t every, before;
+    sigfillset(&every);
+    pthread_sigmask(SIG_SETMASK, &every, &before);
+    int error = 0;
+    while (error == 0 && pool->workers_started < pool->thread_count - 1) {
+        struct worker *worker = &pool->workers[pool->workers_started];
+        worker->pool = pool;
+        worker->number = pool->workers_started + 1;
+        error = pthread_create(&worker->thread, NULL, serve, worker);
+        if (error == 0)
+            pool->workers_started++;
+    }
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (error == 0)
+        return ATTNZOO_STATUS_OK;
+    int32_t started = pool->workers_started;
+    end_workers(pool);
+    return attnzoo_base_fail(ATTNZOO_STATUS_SYSTEM, "could start only %d of %d threads (error %d)", (int)started + 1,
+                             (int)pool->thread_count, error);
+}
+
+static void make_locks(struct attnzoo_pool *pool)
+{
+    pthread_mutex_init(&pool->turn, NULL);
+    pthread_mutex_init(&pool->lock, NULL);
+    pthread_cond_init(&pool->posted, NULL);
+    pthread_cond_init(&pool->finished, NULL);
+    pool->post_number = 0;
+    pool->workers_busy = 0;
+    pool->workers_started = 0;
+    pool->fork_generation = attnzoo_base_fork_generation();
+}
+
+attnzoo_status attnzoo_pool_create(struct attnzoo_pool **pool, int32_t thread_count)
+{
+    if (thread_count < 0 || thread_count > ATTNZOO_POOL_THREADS_MAX)
+        return attnzoo_base_fail(ATTNZOO_STATUS_INVALID_ARGUMENT, "thread_count is %d, must be 0 to %d",
+                                 (int)thread_count, (int)ATTNZOO_POOL_THREADS_MAX);
+    if (thread_count == 0)
+        thread_count = attnzoo_cpu_allowed_count();
+    thread_count = (int32_t)attnzoo_base_minimum(thread_count, attnzoo_blas_thread_limit());
+    attnzoo_status status = attnzoo_base_fork_watch();
+    if (status == ATTNZOO_STATUS_OK)
+        status = attnzoo_blas_watch();
+    if (status != ATTNZOO_STATUS_OK)
+        return status;
+    size_t bytes = sizeof(struct attnzoo_pool) + (size_t)(thread_count - 1) * sizeof(struct worker);
+    struct attnzoo_pool *made = calloc(1, bytes);
+    if (made == NULL)
+        return attnzoo_base_fail_memory(bytes);
+    made->thread_count = thread_count;
+    make_locks(made);
+    status = start_workers(made);
+    if (status != ATTNZOO_STATUS_OK) {
+        free(made);
+        return status;
+    }
+    *pool = made;
+    return ATTNZOO_STATUS_OK;
+}
+
+void attnzoo_pool_destroy(struct attnzoo_pool *pool)
+{
+    if (pool->fork_generation == attnzoo_base_fork_generation())
+        end_workers(pool);
+    free(pool->memory);
+    free(pool);
+}
+
+int32_t attnzoo_pool_thread_count(const struct attnzoo_pool *pool)
+{
+    return pool->thread_count;
+}
+
+/* In a forked child the pool has no workers and its locks may be held by threads that do not exist. */
+static attnzoo_status revive_after_fork(struct attnzoo_pool *pool)
+{
+    static pthread_mutex_t reviving = PTHREAD_MUTEX_INITIALIZER;
+    attnzoo_status status = ATTNZOO_STATUS_OK;
+    pthread_mutex_lock(&reviving);
+    if (pool->fork_generation != attnzoo_base_fork_generation()) {
+        make_locks(pool);
+        status = start_workers(pool);
+        if (status != ATTNZOO_STATUS_OK)
+            pool->fork_generation--;
+    }
+    pthread_mutex_unlock(&reviving);
+    return status;
+}
+
+static bool needed_bytes(const struct attnzoo_pool_work *work, int32_t threads, int64_t *bytes)
+{
+    int64_t limit = INT64_MAX - ATTNZOO_POOL_ALIGNMENT, scratch;
+    return work->scratch_bytes <= limit && work->shared_bytes <= limit &&
+           attnzoo_base_multiply(round_up(work->scratch_bytes), threads, &scratch) &&
+           attnzoo_base_add(scratch, round_up(work->shared_bytes), bytes) && (uint64_t)*bytes <= SIZE_MAX / 2;
+}
+
+/* Zeroed, so that no product ever starts from a stray NaN. */
+static char *get_memory(int64_t bytes)
+{
+    char *memory = aligned_alloc(ATTNZOO_POOL_ALIGNMENT, (size_t)attnzoo_base_maximum(bytes, ATTNZOO_POOL_ALIGNMENT));
+    if (memory != NULL)
+        memset(memory, 0, (size_t)bytes);
+    return memory;
+}
+
+static int32_t threads_for(const struct attnzoo_pool *pool, const struct attnzoo_pool_work *work)
+{
+    int64_t items = 0;
+    for (int32_t phase = 0; phase < work->phase_count; phase++)
+        items = attnzoo_base_maximum(items, work->phases[phase].item_count);
+    int64_t threads = attnzoo_base_minimum(items, work->threads_wanted);
+    return (int32_t)attnzoo_base_maximum(attnzoo_base_minimum(threads, pool->thread_count), 1);
+}
+
+static attnzoo_status reserve(struct attnzoo_pool *pool, const struct attnzoo_pool_work *work)
+{
+    int64_t bytes;
+    if (!needed_bytes(work, threads_for(pool, work), &bytes))
+        return attnzoo_base_fail_memory(UINT64_MAX);
+    if (bytes <= pool->memory_bytes)
+        return ATTNZOO_STATUS_OK;
+    char *memory = get_memory(bytes);
+    if (memory == NULL)
+        return attnzoo_base_fail_memory((uint64_t)bytes);
+    free(pool->memory);
+    pool->memory = memory;
+    pool->memory_bytes = bytes;
+    return ATTNZOO_STATUS_OK;
+}
+
+static void run_phase(struct attnzoo_pool *pool, const struct attnzoo_pool_phase *phase, int32_t workers)
+{
+    pool->phase = *phase;
+    atomic_store_explicit(&pool->next_item, 0, memory_order_relaxed);
+    if (workers > 0) {
+        pthread_mutex_lock(&pool->lock);
+        pool->workers_wanted = workers;
+        pool->workers_busy = workers;
+        pool->post_number++;
+        pthread_cond_broadcast(&pool->posted);
+        pthread_mutex_unlock(&pool->lock);
+    }
+    take_items(pool, 0);
+    if (workers > 0) {
+        pthread_mutex_lock(&pool->lock);
+        while (pool->workers_busy > 0)
+            pthread_cond_wait(&pool->finished, &pool->lock);
+        pthread_mutex_unlock(&pool->lock);
+    }
+}
+
+static void run_phases(struct attnzoo_pool *pool, const struct attnzoo_pool_work *work)
+{
+    int32_t threads = threads_for(pool, work);
+    pool->work = *work;
+    attnzoo_blas_open(threads);
+    for (int32_t phase = 0; phase < work->phase_count; phase++)
+        run_phase(pool, &work->phases[phase], threads - 1);
+    attnzoo_blas_close(threads);
+}
+
+static attnzoo_status run_alone(const struct attnzoo_pool_work *work)
+{
+    attnzoo_status status = attnzoo_blas_watch();
+    if (status != ATTNZOO_STATUS_OK)
+        return status;
+    struct attnzoo_pool pool = {.thread_count = 1};
+    status = reserve(&pool, work);
+    if (status != ATTNZOO_STATUS_OK)
+        return status;
+    run_phases(&pool, work);
+    free(pool.memory);
+    return ATTNZOO_STATUS_OK;
+}
+
+attnzoo_status attnzoo_pool_run(struct attnzoo_pool *pool, const struct attnzoo_pool_work *work)
+{
+    if (pool == NULL)
+        return run_alone(work);
+    if (pool->fork_generation != attnzoo_base_fork_generation()) {
+        attnzoo_status status = revive_after_fork(pool);
+        if (status != ATTNZOO_STATUS_OK)
+            return status;
+    }
+    pthread_mutex_lock(&pool->turn);
+    attnzoo_status status = reserve(pool, work);
+    if (status == ATTNZOO_STATUS_OK)
+        run_phases(pool, work);
+    pthread_mutex_unlock(&pool->turn);
+    return status;
+}

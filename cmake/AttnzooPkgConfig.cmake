@@ -1,0 +1,41 @@
+# Fills in attnzoo.pc. Its paths are relative to the file itself, so that the installed tree may be moved. The BLAS
+# stands where only static linking looks: as another module in Requires.private, or as flags in Libs.private.
+set(ATTNZOO_BLAS_PKGCONFIG "openblas" CACHE STRING
+    "The pkg-config module of the BLAS, for attnzoo.pc; empty to name its libraries instead")
+
+# "/usr/lib/libopenblas.so" to "-lopenblas", with "-L" in front where the linker would not look by itself.
+function(attnzoo_link_flags result)
+    set(flags "")
+    foreach(library IN LISTS ARGN)
+        if(IS_ABSOLUTE "${library}")
+            get_filename_component(folder "${library}" DIRECTORY)
+            get_filename_component(name "${library}" NAME)
+            if(NOT folder IN_LIST CMAKE_C_IMPLICIT_LINK_DIRECTORIES)
+                list(APPEND flags "-L${folder}")
+            endif()
+            string(REGEX REPLACE "^lib(.+)\\.(so|a)[.0-9]*$" "-l\\1" library "${name}")
+        endif()
+        list(APPEND flags "${library}")
+    endforeach()
+    list(JOIN flags " " flags)
+    set(${result} "${flags}" PARENT_SCOPE)
+endfunction()
+
+function(attnzoo_configure_pkg_config output)
+    set(module_dir "${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig")
+    file(RELATIVE_PATH up "${module_dir}" "${CMAKE_INSTALL_PREFIX}")
+    string(REGEX REPLACE "/$" "" up "${up}")
+    set(ATTNZOO_PC_PREFIX "\${pcfiledir}/${up}")
+    foreach(folder IN ITEMS LIBDIR INCLUDEDIR)
+        file(RELATIVE_PATH below "${CMAKE_INSTALL_PREFIX}" "${CMAKE_INSTALL_FULL_${folder}}")
+        set(ATTNZOO_PC_${folder} "\${prefix}/${below}")
+    endforeach()
+
+    set(ATTNZOO_PC_PRIVATE_LIBRARIES "-lm -pthread")
+    if(NOT ATTNZOO_BLAS_PKGCONFIG)
+        get_target_property(libraries attnzoo_cblas INTERFACE_LINK_LIBRARIES)
+        attnzoo_link_flags(blas ${libraries})
+        set(ATTNZOO_PC_PRIVATE_LIBRARIES "${blas} ${ATTNZOO_PC_PRIVATE_LIBRARIES}")
+    endif()
+    configure_file("${PROJECT_SOURCE_DIR}/attnzoo.pc.in" "${output}" @ONLY)
+endfunction()

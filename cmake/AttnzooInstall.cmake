@@ -9,8 +9,8 @@ set(ATTNZOO_PACKAGE_DIR "${CMAKE_INSTALL_LIBDIR}/cmake/attnzoo")
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/attnzoo" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}"
     COMPONENT attnzoo_development FILES_MATCHING PATTERN "*.h")
 
-function(attnzoo_install_library target export_name export_set)
-    set_target_properties(${target} PROPERTIES EXPORT_NAME ${export_name})
+function(attnzoo_install_library target export_set)
+    get_target_property(export_name ${target} EXPORT_NAME)
     add_library(attnzoo::${export_name} ALIAS ${target})
     install(TARGETS ${target} EXPORT ${export_set}
         LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}" COMPONENT attnzoo_runtime
@@ -22,10 +22,10 @@ function(attnzoo_install_library target export_name export_set)
 endfunction()
 
 if(ATTNZOO_BUILD_SHARED)
-    attnzoo_install_library(attnzoo_shared attnzoo attnzooSharedTargets)
+    attnzoo_install_library(attnzoo_shared attnzooSharedTargets)
 endif()
 if(ATTNZOO_BUILD_STATIC)
-    attnzoo_install_library(attnzoo_static attnzoo_static attnzooStaticTargets)
+    attnzoo_install_library(attnzoo_static attnzooStaticTargets)
     install(FILES "${PROJECT_SOURCE_DIR}/cmake/AttnzooCBLAS.cmake" DESTINATION "${ATTNZOO_PACKAGE_DIR}"
         COMPONENT attnzoo_development)
 endif()

@@ -1,5 +1,6 @@
-# Fills in attnzoo.pc. Its paths are relative to the file itself, so that the installed tree may be moved. The BLAS
-# stands where only static linking looks: as another module in Requires.private, or as flags in Libs.private.
+# Fills in attnzoo.pc. Its paths are relative to the file itself, so that the installed tree may be moved; only below
+# /usr, which stays where it is, are they absolute, because pkg-config leaves out the flags for the system's folders only
+# if it knows them by name. The BLAS stands where only static linking looks: as another module in Requires.private, or as flags in Libs.private.
 set(ATTNZOO_BLAS_PKGCONFIG "openblas" CACHE STRING
     "The pkg-config module of the BLAS, for attnzoo.pc; empty to name its libraries instead")
 
@@ -23,9 +24,12 @@ endfunction()
 
 function(attnzoo_configure_pkg_config output)
     set(module_dir "${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig")
-    file(RELATIVE_PATH up "${module_dir}" "${CMAKE_INSTALL_PREFIX}")
-    string(REGEX REPLACE "/$" "" up "${up}")
-    set(ATTNZOO_PC_PREFIX "\${pcfiledir}/${up}")
+    set(ATTNZOO_PC_PREFIX "${CMAKE_INSTALL_PREFIX}")
+    if(NOT CMAKE_INSTALL_PREFIX STREQUAL "/usr")
+        file(RELATIVE_PATH up "${module_dir}" "${CMAKE_INSTALL_PREFIX}")
+        string(REGEX REPLACE "/$" "" up "${up}")
+        set(ATTNZOO_PC_PREFIX "\${pcfiledir}/${up}")
+    endif()
     foreach(folder IN ITEMS LIBDIR INCLUDEDIR)
         file(RELATIVE_PATH below "${CMAKE_INSTALL_PREFIX}" "${CMAKE_INSTALL_FULL_${folder}}")
         set(ATTNZOO_PC_${folder} "\${prefix}/${below}")

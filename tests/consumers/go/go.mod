@@ -1,0 +1,3 @@
+module attnzoo/consumer
+
+go 1.19

@@ -29,6 +29,9 @@ if(ATTNZOO_BUILD_STATIC)
     install(FILES "${PROJECT_SOURCE_DIR}/cmake/AttnzooCBLAS.cmake" DESTINATION "${ATTNZOO_PACKAGE_DIR}"
         COMPONENT attnzoo_development)
 endif()
+if(NOT TARGET attnzoo::attnzoo)
+    add_library(attnzoo::attnzoo ALIAS attnzoo_static)
+endif()
 
 configure_package_config_file("${PROJECT_SOURCE_DIR}/cmake/attnzooConfig.cmake.in"
     "${PROJECT_BINARY_DIR}/attnzooConfig.cmake" INSTALL_DESTINATION "${ATTNZOO_PACKAGE_DIR}"

@@ -16,10 +16,10 @@ static const float LOG2_E = 1.44269504088896341f;
 static const float LN2_HIGH = 0.693359375f;
 static const float LN2_LOW = -2.12194440e-4f;
 
-/* exp of these and below is subnormal, or rounds to 0. */
+/* Below the first, exp is subnormal; below the second, 0; above the third, infinite. */
 static const float SMALLEST_NORMAL_EXPONENT = -87.3365402f;
 static const float SMALLEST_EXPONENT = -104.0f;
-static const float LARGEST_EXPONENT = 88.7228394f;
+static const float LARGEST_EXPONENT = 0x1.62e42ep+6f;
 
 static inline lanes reduce_exponent(lanes x, lanes *rounded, lanes_bits *n)
 {
@@ -77,20 +77,25 @@ static inline lanes softmax_weight(lanes x)
     return choose(x != x, x, result);
 }
 
-/* tanh(x) = t / (t + 2) with t = e^2x - 1 = 2^n (e^r - 1) + (2^n - 1), which loses nothing for small x. */
+/*
+ * tanh(x) = 1 - 2 / (e^2x + 1); below 5/8, where that would lose the small result's last bits, x + x^3 p(x^2) with the
+ * coefficients of the Cephes library's tanhf.
+ */
 static inline lanes hyperbolic_tangent(lanes x)
 {
     lanes_bits sign = (lanes_bits)x & 0x80000000u;
     lanes magnitude = (lanes)((lanes_bits)x & 0x7fffffffu);
     /* From here on tanh rounds to 1. */
     lanes bounded = choose(magnitude < 9.1f, magnitude, splat(9.1f));
-    lanes rounded;
-    lanes_bits n;
-    lanes r = reduce_exponent(bounded + bounded, &rounded, &n);
-    lanes power = (lanes)((n + 127u) << 23);
-    lanes t = power * (exponential_tail(r) + r) + (power - 1.0f);
-    lanes result = choose(magnitude < 9.1f, t / (t + 2.0f), splat(1.0f));
-    result = (lanes)((lanes_bits)result | sign);
+    lanes large = 1.0f - 2.0f / (exponential_of_normal(bounded + bounded) + 1.0f);
+    lanes square = bounded * bounded;
+    lanes p = splat(-5.70498872745e-3f);
+    p = p * square + 2.06390887954e-2f;
+    p = p * square - 5.37397155531e-2f;
+    p = p * square + 1.33314422036e-1f;
+    p = p * square - 3.33332819422e-1f;
+    lanes small = p * square * magnitude + magnitude;
+    lanes result = (lanes)((lanes_bits)choose(magnitude < 0.625f, small, large) | sign);
     return choose(x != x, x, result);
 }
 

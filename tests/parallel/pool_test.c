@@ -1,0 +1,155 @@
+/*
+ * tests/parallel/pool_test.c: every item once, phases in order, scratch memory apart, turns, and forks.
+ */
+#include "parallel/pool.h"
+
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+enum { ITEMS = 500, SCRATCH = 100, SHARED = 200 };
+
+struct job {
+    _Atomic int done[ITEMS];
+    _Atomic int sum_before_second_phase;
+    _Atomic int second_phase_items;
+    atomic_bool is_wrong;
+};
+
+static void mark_item(const void *context, int64_t item, void *scratch, void *shared)
+{
+    struct job *job = (struct job *)(uintptr_t)context;
+    if ((uintptr_t)scratch % ATTNZOO_POOL_ALIGNMENT != 0 || (uintptr_t)shared % ATTNZOO_POOL_ALIGNMENT != 0)
+        atomic_store(&job->is_wrong, true);
+    /* Another thread that had the same scratch would change it meanwhile. */
+    memset(scratch, (int)(item % 256), SCRATCH);
+    sched_yield();
+    for (int i = 0; i < SCRATCH; i++)
+        if (((unsigned char *)scratch)[i] != item % 256)
+            atomic_store(&job->is_wrong, true);
+    atomic_fetch_add(&job->done[item], 1);
+    atomic_fetch_add(&job->sum_before_second_phase, 1);
+}
+
+static void check_phase(const void *context, int64_t item, void *scratch, void *shared)
+{
+    (void)item, (void)scratch, (void)shared;
+    struct job *job = (struct job *)(uintptr_t)context;
+    if (atomic_load(&job->sum_before_second_phase) != ITEMS)
+        atomic_store(&job->is_wrong, true);
+    atomic_fetch_add(&job->second_phase_items, 1);
+}
+
+static void run_and_check(struct attnzoo_pool *pool)
+{
+    static _Thread_local struct job job;
+    memset(&job, 0, sizeof job);
+    struct attnzoo_pool_work work = {.job = &job,
+                                     .phases = {{mark_item, ITEMS}, {check_phase, 7}},
+                                     .phase_count = 2,
+                                     .threads_wanted = 100,
+                                     .scratch_bytes = SCRATCH,
+                                     .shared_bytes = SHARED};
+    assert_int_equal(attnzoo_pool_run(pool, &work), ATTNZOO_STATUS_OK);
+    for (int item = 0; item < ITEMS; item++)
+        assert_int_equal(atomic_load(&job.done[item]), 1);
+    assert_int_equal(atomic_load(&job.second_phase_items), 7);
+    assert_false(atomic_load(&job.is_wrong));
+}
+
+static void every_item_is_done_once(void **state)
+{
+    (void)state;
+    for (int32_t threads = 0; threads <= 5; threads++) {
+        struct attnzoo_pool *pool = NULL;
+        assert_int_equal(attnzoo_pool_create(&pool, threads), ATTNZOO_STATUS_OK);
+        for (int round = 0; round < 20; round++)
+            run_and_check(pool);
+        attnzoo_pool_destroy(pool);
+    }
+    run_and_check(NULL);
+}
+
+static void *run_often(void *pool)
+{
+    for (int round = 0; round < 20; round++)
+        run_and_check(pool);
+    return NULL;
+}
+
+static void calls_from_several_threads_take_turns(void **state)
+{
+    (void)state;
+    struct attnzoo_pool *pool = NULL;
+    pthread_t threads[4];
+    assert_int_equal(attnzoo_pool_create(&pool, 3), ATTNZOO_STATUS_OK);
+    for (int i = 0; i < 4; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, run_often, pool), 0);
+    for (int i = 0; i < 4; i++)
+        pthread_join(threads[i], NULL);
+    attnzoo_pool_destroy(pool);
+}
+
+static void a_forked_child_gets_threads_of_its_own(void **state)
+{
+    (void)state;
+    struct attnzoo_pool *pool = NULL;
+    assert_int_equal(attnzoo_pool_create(&pool, 3), ATTNZOO_STATUS_OK);
+    run_and_check(pool);
+    pid_t child = fork();
+    if (child == 0) {
+        alarm(60);
+        run_and_check(pool);
+        run_and_check(pool);
+        attnzoo_pool_destroy(pool);
+        _exit(0);
+    }
+    int outcome = -1;
+    assert_int_equal(waitpid(child, &outcome, 0), child);
+    assert_int_equal(outcome, 0);
+    run_and_check(pool);
+    attnzoo_pool_destroy(pool);
+}
+
+static void too_much_memory_is_refused(void **state)
+{
+    (void)state;
+    struct job job;
+    struct attnzoo_pool_work work = {.job = &job,
+                                     .phases = {{mark_item, 1}},
+                                     .phase_count = 1,
+                                     .threads_wanted = 1,
+                                     .scratch_bytes = INT64_MAX};
+    assert_int_equal(attnzoo_pool_run(NULL, &work), ATTNZOO_STATUS_OUT_OF_MEMORY);
+    work.scratch_bytes = INT64_MAX / 2;
+    work.shared_bytes = INT64_MAX / 2;
+    assert_int_equal(attnzoo_pool_run(NULL, &work), ATTNZOO_STATUS_OUT_OF_MEMORY);
+}
+
+static void thread_counts_out_of_range_are_refused(void **state)
+{
+    (void)state;
+    struct attnzoo_pool *pool = NULL;
+    assert_int_equal(attnzoo_pool_create(&pool, -1), ATTNZOO_STATUS_INVALID_ARGUMENT);
+    assert_int_equal(attnzoo_pool_create(&pool, ATTNZOO_POOL_THREADS_MAX + 1), ATTNZOO_STATUS_INVALID_ARGUMENT);
+    assert_null(pool);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_item_is_done_once),
+        cmocka_unit_test(calls_from_several_threads_take_turns),
+        cmocka_unit_test(a_forked_child_gets_threads_of_its_own),
+        cmocka_unit_test(too_much_memory_is_refused),
+        cmocka_unit_test(thread_counts_out_of_range_are_refused),
+    };
+    return cmocka_run_group_tests_name("pool", tests, NULL, NULL);
+}

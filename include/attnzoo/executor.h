@@ -24,7 +24,8 @@ typedef struct attnzoo_executor attnzoo_executor;
  *
  * @param executor      receives the new executor on success, which the caller owns; untouched otherwise.
  * @param thread_count  how many threads work on a call, the calling one included; 0 for as many as the
- *                      process may use (CPU affinity and the container's CPU quota are heeded). At most 256.
+ *                      process may use (CPU affinity and the container's CPU quota are heeded). At most 256;
+ *                      fewer are made where the BLAS can bear fewer (OpenBLAS tells how many it was built for).
  * @return OK; INVALID_ARGUMENT: executor is NULL, thread_count out of range; OUT_OF_MEMORY; SYSTEM: a
  *         thread could not be started.
  * Threads: one executor may be used by several threads; their calls then take turns. After fork() the

@@ -14,6 +14,15 @@
 
 #include <cmocka.h>
 
+#if defined(__SANITIZE_THREAD__)
+/* ThreadSanitizer ends a forked child that starts threads, unless told otherwise. */
+const char *__tsan_default_options(void);
+const char *__tsan_default_options(void)
+{
+    return "die_after_fork=0";
+}
+#endif
+
 enum { ITEMS = 500, SCRATCH = 100, SHARED = 200 };
 
 struct job {

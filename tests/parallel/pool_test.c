@@ -14,15 +14,6 @@
 
 #include <cmocka.h>
 
-#if defined(__SANITIZE_THREAD__)
-/* ThreadSanitizer ends a forked child that starts threads, unless told otherwise. */
-const char *__tsan_default_options(void);
-const char *__tsan_default_options(void)
-{
-    return "die_after_fork=0";
-}
-#endif
-
 enum { ITEMS = 500, SCRATCH = 100, SHARED = 200 };
 
 struct job {
@@ -109,6 +100,10 @@ static void calls_from_several_threads_take_turns(void **state)
 static void a_forked_child_gets_threads_of_its_own(void **state)
 {
     (void)state;
+#if defined(__SANITIZE_THREAD__)
+    print_message("not under ThreadSanitizer, which cannot follow threads that a forked child starts\n");
+    skip();
+#endif
     struct attnzoo_pool *pool = NULL;
     assert_int_equal(attnzoo_pool_create(&pool, 3), ATTNZOO_STATUS_OK);
     run_and_check(pool);

@@ -1,8 +1,13 @@
 # Fills in attnzoo.pc. Its paths are relative to the file itself, so that the installed tree may be moved; only below
 # /usr, which stays where it is, are they absolute, because pkg-config leaves out the flags for the system's folders only
 # if it knows them by name. The BLAS stands where only static linking looks: as another module in Requires.private, or as flags in Libs.private.
-set(ATTNZOO_BLAS_PKGCONFIG "openblas" CACHE STRING
+set(default_module "")
+if(ATTNZOO_BLAS_VENDOR STREQUAL "OpenBLAS")
+    set(default_module openblas)
+endif()
+set(ATTNZOO_BLAS_PKGCONFIG "${default_module}" CACHE STRING
     "The pkg-config module of the BLAS, for attnzoo.pc; empty to name its libraries instead")
+unset(default_module)
 
 # "/usr/lib/libopenblas.so" to "-lopenblas", with "-L" in front where the linker would not look by itself.
 function(attnzoo_link_flags result)

@@ -1,0 +1,259 @@
+/*
+ * tests/reference/scaled_dot_product.c: attention by its definition, one row after another. How the bounds come about
+ * is in rounding.h.
+ */
+#include "reference/scaled_dot_product.h"
+
+#include "reference/rounding.h"
+
+#include <attnzoo/mask.h>
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+
+static double dense_at(const struct reference_dense *dense, int64_t batch, int64_t head, int64_t query, int64_t key)
+{
+    const int64_t *strides = dense->strides;
+    return dense->values[batch * strides[0] + head * strides[1] + query * strides[2] + key * strides[3]];
+}
+
+static int64_t length_or(const double *lengths, int64_t batch, int64_t fallback)
+{
+    return lengths != NULL ? (int64_t)lengths[batch] : fallback;
+}
+
+int64_t reference_position(const struct reference_problem *problem, int64_t batch, int64_t query)
+{
+    if (problem->offsets != NULL)
+        return (int64_t)problem->offsets[batch] + query;
+    if (problem->alignment == ATTNZOO_ALIGNMENT_TOP_LEFT)
+        return query;
+    if (problem->alignment == ATTNZOO_ALIGNMENT_BOTTOM_RIGHT)
+        return problem->keys - problem->queries + query;
+    return length_or(problem->key_lengths, batch, problem->keys) -
+           length_or(problem->query_lengths, batch, problem->queries) + query;
+}
+
+bool reference_sees(const struct reference_problem *problem, int64_t batch, int64_t head, int64_t query, int64_t key)
+{
+    int64_t position = reference_position(problem, batch, query);
+    if (query >= length_or(problem->query_lengths, batch, problem->queries))
+        return false;
+    if (key >= length_or(problem->key_lengths, batch, problem->keys))
+        return false;
+    if (problem->causal && key > position)
+        return false;
+    if (problem->window_left >= 0 && key < position - problem->window_left)
+        return false;
+    if (problem->window_right >= 0 && key > position + problem->window_right)
+        return false;
+    if (problem->boolean.values != NULL && dense_at(&problem->boolean, batch, head, query, key) == 0.0)
+        return false;
+    if (problem->bias.values != NULL && dense_at(&problem->bias, batch, head, query, key) == -INFINITY)
+        return false;
+    if (problem->segments != NULL) {
+        const double *ids = problem->segments + batch * problem->keys;
+        return ids[key] == ids[position];
+    }
+    return true;
+}
+
+double reference_dense_bias(const struct reference_problem *problem, int64_t batch, int64_t head, int64_t query,
+                            int64_t key)
+{
+    return problem->bias.values != NULL ? dense_at(&problem->bias, batch, head, query, key) : 0.0;
+}
+
+double reference_linear_bias(const struct reference_problem *problem, int64_t batch, int64_t head, int64_t query,
+                             int64_t key)
+{
+    if (problem->slopes == NULL)
+        return 0.0;
+    return -problem->slopes[head] * (double)llabs(reference_position(problem, batch, query) - key);
+}
+
+/* One query against all keys: per key whether it is seen, its score and its weight, each with its bound. */
+struct row {
+    bool *seen;
+    double *score, *score_error;
+    double *weight, *weight_error;
+    double *value_magnitude; /* room for value_size numbers */
+    double maximum;
+    bool sees_anything, is_nan;
+};
+
+static void score_key(const struct reference_problem *problem, struct row *row, int64_t batch, int64_t head,
+                      int64_t query, int64_t key)
+{
+    int64_t size = problem->head_size;
+    int64_t key_head = head / (problem->heads / problem->key_heads);
+    const double *q = problem->query + ((batch * problem->heads + head) * problem->queries + query) * size;
+    const double *k = problem->key + ((batch * problem->key_heads + key_head) * problem->keys + key) * size;
+    double product = 0.0;
+    double magnitude = 0.0;
+    for (int64_t d = 0; d < size; d++) {
+        product += q[d] * k[d];
+        magnitude += fabs(q[d] * k[d]);
+    }
+    struct score_parts parts = {.head_size = size, .softcap = problem->softcap};
+    /* Without a head size there is nothing to scale, and 1/sqrt(D) is infinite. */
+    parts.product = size > 0 ? problem->scale * product : 0.0;
+    parts.product_magnitude = size > 0 ? fabs(problem->scale) * magnitude : 0.0;
+    parts.capped = problem->softcap > 0.0 ? problem->softcap * tanh(parts.product / problem->softcap) : parts.product;
+    parts.dense_bias = reference_dense_bias(problem, batch, head, query, key);
+    parts.linear_bias = reference_linear_bias(problem, batch, head, query, key);
+    double score = parts.capped + parts.dense_bias + parts.linear_bias;
+    row->score[key] = score < -FLT_MAX ? -FLT_MAX : score;
+    row->score_error[key] = rounding_of_score(&parts);
+}
+
+static void score_row(const struct reference_problem *problem, struct row *row, int64_t batch, int64_t head,
+                      int64_t query)
+{
+    row->maximum = -INFINITY;
+    row->sees_anything = false;
+    row->is_nan = false;
+    for (int64_t j = 0; j < problem->keys; j++) {
+        row->seen[j] = reference_sees(problem, batch, head, query, j);
+        if (!row->seen[j])
+            continue;
+        score_key(problem, row, batch, head, query, j);
+        row->sees_anything = true;
+        row->is_nan = row->is_nan || isnan(row->score[j]) || row->score[j] > FLT_MAX;
+        row->maximum = fmax(row->maximum, row->score[j]);
+    }
+}
+
+/* Turns scores into attention, kept in weight and weight_error; returns what the sum of the weights was. */
+static struct row_rounding normalise_row(struct row *row, int64_t keys)
+{
+    double sum = 0.0;
+    double errors = 0.0;
+    int64_t seen_count = 0;
+    for (int64_t j = 0; j < keys; j++) {
+        row->weight[j] = row->seen[j] ? exp(row->score[j] - row->maximum) : 0.0;
+        row->weight_error[j] = 0.0;
+        if (row->seen[j])
+            row->weight_error[j] = rounding_of_weight(row->score[j] - row->maximum, row->score_error[j], keys);
+        sum += row->weight[j];
+        errors += row->weight_error[j];
+        seen_count += row->seen[j];
+    }
+    struct row_rounding rounding = rounding_of_sum(seen_count, sum, errors);
+    for (int64_t j = 0; j < keys; j++) {
+        if (!row->seen[j])
+            continue;
+        row->weight_error[j] = rounding_of_attention(&rounding, row->weight[j], row->weight_error[j]);
+        row->weight[j] /= sum;
+    }
+    return rounding;
+}
+
+/* context and bound come as zeros. */
+static void write_context(const struct reference_problem *problem, const struct row *row,
+                          const struct row_rounding *rounding, const double *value, double *context, double *bound)
+{
+    int64_t size = problem->value_size;
+    double *magnitude = row->value_magnitude;
+    for (int64_t d = 0; d < size; d++)
+        magnitude[d] = 0.0;
+    for (int64_t j = 0; j < problem->keys; j++) {
+        if (!row->seen[j])
+            continue;
+        for (int64_t d = 0; d < size; d++) {
+            double v = value[j * size + d];
+            context[d] += row->weight[j] * v;
+            magnitude[d] += row->weight[j] * fabs(v);
+            bound[d] += v != 0.0 ? row->weight_error[j] * fabs(v) : 0.0;
+        }
+    }
+    for (int64_t d = 0; d < size; d++)
+        bound[d] = rounding_of_context(rounding, bound[d], magnitude[d]);
+}
+
+static void compute_row(const struct reference_problem *problem, struct row *row, struct reference_result *result,
+                        int64_t batch, int64_t head, int64_t query)
+{
+    int64_t keys = problem->keys;
+    int64_t value_size = problem->value_size;
+    int64_t index = (batch * problem->heads + head) * problem->queries + query;
+    int64_t key_head = head / (problem->heads / problem->key_heads);
+    score_row(problem, row, batch, head, query);
+    result->log_sum_exp[index] = -INFINITY;
+    if (!row->sees_anything)
+        return;
+    struct row_rounding rounding = {0};
+    if (!row->is_nan) {
+        rounding = normalise_row(row, keys);
+        const double *value = problem->value + (batch * problem->key_heads + key_head) * keys * value_size;
+        write_context(problem, row, &rounding, value, result->context + index * value_size,
+                      result->context_bound + index * value_size);
+    }
+    for (int64_t d = 0; d < value_size && row->is_nan; d++)
+        result->context[index * value_size + d] = NAN;
+    for (int64_t j = 0; j < keys; j++) {
+        if (!row->seen[j])
+            continue;
+        result->attention[index * keys + j] = row->is_nan ? (double)NAN : row->weight[j];
+        result->attention_bound[index * keys + j] = row->weight_error[j];
+    }
+    result->log_sum_exp[index] = row->is_nan ? (double)NAN : row->maximum + log(rounding.sum);
+    result->log_sum_exp_bound[index] = row->is_nan ? 0.0 : rounding_of_log_sum_exp(&rounding, row->maximum);
+}
+
+static void *zeros(int64_t count, size_t size)
+{
+    void *memory = calloc((size_t)count + 1, size);
+    if (memory == NULL)
+        abort();
+    return memory;
+}
+
+static void compute_rows(const struct reference_problem *problem, struct row *row, struct reference_result *result)
+{
+    for (int64_t b = 0; b < problem->batch; b++)
+        for (int64_t h = 0; h < problem->heads; h++)
+            for (int64_t i = 0; i < problem->queries; i++)
+                compute_row(problem, row, result, b, h, i);
+}
+
+struct reference_result reference_compute(const struct reference_problem *problem)
+{
+    int64_t rows = problem->batch * problem->heads * problem->queries;
+    int64_t keys = problem->keys;
+    struct reference_result result = {
+        .context = zeros(rows * problem->value_size, sizeof(double)),
+        .context_bound = zeros(rows * problem->value_size, sizeof(double)),
+        .attention = zeros(rows * keys, sizeof(double)),
+        .attention_bound = zeros(rows * keys, sizeof(double)),
+        .log_sum_exp = zeros(rows, sizeof(double)),
+        .log_sum_exp_bound = zeros(rows, sizeof(double)),
+    };
+    struct row row = {
+        .seen = zeros(keys, sizeof(bool)),
+        .score = zeros(keys, sizeof(double)),
+        .score_error = zeros(keys, sizeof(double)),
+        .weight = zeros(keys, sizeof(double)),
+        .weight_error = zeros(keys, sizeof(double)),
+        .value_magnitude = zeros(problem->value_size, sizeof(double)),
+    };
+    compute_rows(problem, &row, &result);
+    free(row.seen);
+    free(row.score);
+    free(row.score_error);
+    free(row.weight);
+    free(row.weight_error);
+    free(row.value_magnitude);
+    return result;
+}
+
+void reference_result_destroy(struct reference_result *result)
+{
+    free(result->context);
+    free(result->context_bound);
+    free(result->attention);
+    free(result->attention_bound);
+    free(result->log_sum_exp);
+    free(result->log_sum_exp_bound);
+    *result = (struct reference_result){0};
+}

@@ -1,0 +1,64 @@
+/*
+ * tests/reference/scaled_dot_product.h: scaled dot-product attention in plain loops of double precision, with
+ * everything that masks can say, and a bound for what a float32 computation may differ by. It shares no code with the
+ * library.
+ *
+ * All arrays are compact row-major doubles, lengths, positions and ids included (whole numbers far below 2^53). Letters
+ * as in attnzoo/attnzoo.h.
+ */
+#ifndef ATTNZOO_TESTS_REFERENCE_H
+#define ATTNZOO_TESTS_REFERENCE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* A dense mask: values read at any index of [B, H, N, M] by strides, zero along the axes that repeat. */
+struct reference_dense {
+    const double *values; /* NULL where there is none */
+    int64_t strides[4];
+};
+
+struct reference_problem {
+    int64_t batch, heads, key_heads, queries, keys, head_size, value_size;
+    const double *query; /* [B, H, N, D] */
+    const double *key;   /* [B, G, M, D] */
+    const double *value; /* [B, G, M, Dv] */
+    double scale;
+    double softcap; /* 0 for none */
+
+    bool causal;
+    int64_t window_left, window_right; /* -1 for no limit */
+    int32_t alignment;                 /* an ATTNZOO_ALIGNMENT_ number */
+    const double *offsets;             /* [B]; in place of the alignment; or NULL */
+    const double *key_lengths;         /* [B] or NULL */
+    const double *query_lengths;       /* [B] or NULL */
+    struct reference_dense boolean;
+    struct reference_dense bias;
+    const double *slopes;   /* [H] or NULL */
+    const double *segments; /* [B, M] or NULL */
+};
+
+/* Each array belongs to the result. A row with a NaN or an infinity among its scores is NaN throughout. */
+struct reference_result {
+    double *context, *context_bound;         /* [B, H, N, Dv] */
+    double *attention, *attention_bound;     /* [B, H, N, M]; 0 with bound 0 for hidden keys, in NaN rows too */
+    double *log_sum_exp, *log_sum_exp_bound; /* [B, H, N] */
+};
+
+/* Where query i of a batch stands. */
+int64_t reference_position(const struct reference_problem *problem, int64_t batch, int64_t query);
+
+/* May the query see the key? */
+bool reference_sees(const struct reference_problem *problem, int64_t batch, int64_t head, int64_t query, int64_t key);
+
+/* Dense and linear bias of a pair; each may be asked for alone. */
+double reference_dense_bias(const struct reference_problem *problem, int64_t batch, int64_t head, int64_t query,
+                            int64_t key);
+double reference_linear_bias(const struct reference_problem *problem, int64_t batch, int64_t head, int64_t query,
+                             int64_t key);
+
+struct reference_result reference_compute(const struct reference_problem *problem);
+
+void reference_result_destroy(struct reference_result *result);
+
+#endif

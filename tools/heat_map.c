@@ -1,0 +1,312 @@
+/*
+ * heat_map.c: draws attention with libgd, in its built-in fonts so that no font file is needed.
+ */
+#include "heat_map.h"
+
+#include "colour_scale.h"
+#include "heat_cells.h"
+#include "heat_layout.h"
+
+#include <gd.h>
+#include <gdfontg.h>
+#include <gdfontl.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    COLOUR_PAPER = 0xffffff,
+    COLOUR_INK = 0x22262b,
+    COLOUR_FRAME = 0x8a9099,
+    COLOUR_BROKEN = 0xe6194b,
+    COLOUR_OUTSIDE = 0xececec,
+    COLOUR_HATCH = 0xbdbdbd,
+    HATCH_STEP = 6,
+    BAR_WIDTH = 18,
+    BAR_HEIGHT_MAX = 320,
+    BAR_HEIGHT_MIN = 80,
+    TICK_LENGTH = 4,
+    SWATCH_SIDE = 16
+};
+
+/* A picture in the making. */
+struct drawing {
+    const struct heat_map *map;
+    struct heat_layout layout;
+    gdImagePtr image;
+    /* Cells of all panels, one panel after another. */
+    struct heat_cell *cells;
+    float highest;
+    bool has_broken;
+    bool has_outside;
+};
+
+static void keep_silent(int priority, const char *format, va_list arguments)
+{
+    (void)priority;
+    (void)format;
+    (void)arguments;
+}
+
+static void write_text(gdImagePtr image, gdFontPtr font, int x, int y, const char *text)
+{
+    /* libgd takes bytes that it does not change. */
+    gdImageString(image, font, x, y, (unsigned char *)(uintptr_t)text, COLOUR_INK);
+}
+
+static int text_width(gdFontPtr font, const char *text)
+{
+    return font->w * (int)strlen(text);
+}
+
+static struct heat_cell *panel_cells(const struct drawing *drawing, int batch, int head)
+{
+    const struct heat_layout *layout = &drawing->layout;
+    return drawing->cells + ((size_t)batch * (size_t)layout->heads + (size_t)head) * (size_t)layout->rows *
+                                (size_t)layout->columns;
+}
+
+/* Fills the cells of all panels and finds out what the colour scale and the legend need. */
+static enum outcome prepare_cells(struct drawing *drawing)
+{
+    const struct heat_layout *layout = &drawing->layout;
+    const struct heat_map *map = drawing->map;
+    size_t count = (size_t)layout->batches * (size_t)layout->heads * (size_t)layout->rows * (size_t)layout->columns;
+    drawing->cells = calloc(count + 1, sizeof *drawing->cells);
+    if (drawing->cells == NULL)
+        return fail("not enough memory for the heat map");
+    for (int batch = 0; batch < layout->batches; batch++) {
+        for (int head = 0; head < layout->heads; head++) {
+            struct heat_plane plane = {
+                .weights = map->attention + (batch * map->heads + head) * map->queries * map->keys,
+                .queries = map->queries,
+                .keys = map->keys,
+                .query_length = map->query_lengths == NULL ? map->queries : map->query_lengths[batch],
+                .key_length = map->key_lengths == NULL ? map->keys : map->key_lengths[batch],
+            };
+            heat_cells_fill(panel_cells(drawing, batch, head), layout->rows, layout->columns, &plane);
+        }
+    }
+    for (size_t index = 0; index < count; index++) {
+        const struct heat_cell *cell = &drawing->cells[index];
+        drawing->has_broken = drawing->has_broken || cell->kind == HEAT_CELL_BROKEN;
+        drawing->has_outside = drawing->has_outside || cell->kind == HEAT_CELL_OUTSIDE;
+        if (cell->kind == HEAT_CELL_WEIGHT && cell->weight > drawing->highest)
+            drawing->highest = cell->weight;
+    }
+    return OUTCOME_OK;
+}
+
+static void fill_hatched(gdImagePtr image, int left, int top, int width, int height)
+{
+    for (int y = top; y < top + height; y++) {
+        for (int x = left; x < left + width; x++)
+            gdImageSetPixel(image, x, y, (x + y) % HATCH_STEP == 0 ? COLOUR_HATCH : COLOUR_OUTSIDE);
+    }
+}
+
+/*
+ * The colour of a weight, given as a fraction of the highest. Most weights are small beside the highest; along its
+ * square root both can be told apart.
+ */
+static int weight_colour(double fraction)
+{
+    return colour_scale(sqrt(fraction > 0.0 ? fraction : 0.0));
+}
+
+static void draw_cell(const struct drawing *drawing, const struct heat_cell *cell, int x, int y)
+{
+    int width = drawing->layout.cell_width, height = drawing->layout.cell_height;
+    if (cell->kind == HEAT_CELL_OUTSIDE) {
+        fill_hatched(drawing->image, x, y, width, height);
+        return;
+    }
+    int colour = COLOUR_BROKEN;
+    if (cell->kind == HEAT_CELL_WEIGHT)
+        colour = weight_colour(drawing->highest > 0.0f ? (double)cell->weight / (double)drawing->highest : 0.0);
+    gdImageFilledRectangle(drawing->image, x, y, x + width - 1, y + height - 1, colour);
+}
+
+/* The smallest of 1, 2, 5, 10, 20, 50, ... whose marks stand at least `spacing` pixels apart. */
+static int64_t tick_step(int64_t count, int pixels, int spacing)
+{
+    int64_t step = 1;
+    for (int turn = 0; (double)step * pixels / (double)count < spacing && step < count; turn++)
+        step = turn % 3 == 1 ? step / 2 * 5 : step * 2;
+    return step;
+}
+
+/* Where the middle of weight `index` of `count` stands along `pixels`. */
+static int tick_place(int64_t index, int64_t count, int pixels)
+{
+    return (int)(((double)index + 0.5) * pixels / (double)count);
+}
+
+static void draw_ticks(const struct drawing *drawing, int left, int top)
+{
+    const struct heat_layout *layout = &drawing->layout;
+    gdFontPtr font = gdFontGetLarge();
+    char text[24];
+    int bottom = top + layout->panel_height, keys_spacing = font->w;
+    snprintf(text, sizeof text, "%" PRId64, drawing->map->keys - 1);
+    keys_spacing += text_width(font, text) + font->w;
+    int64_t step = tick_step(drawing->map->keys, layout->panel_width, keys_spacing);
+    for (int64_t key = 0; key < drawing->map->keys; key += step) {
+        int x = left + tick_place(key, drawing->map->keys, layout->panel_width);
+        gdImageLine(drawing->image, x, bottom + 1, x, bottom + TICK_LENGTH, COLOUR_FRAME);
+        snprintf(text, sizeof text, "%" PRId64, key);
+        write_text(drawing->image, font, x - text_width(font, text) / 2, bottom + TICK_LENGTH + 2, text);
+    }
+    step = tick_step(drawing->map->queries, layout->panel_height, font->h + 2);
+    for (int64_t query = 0; query < drawing->map->queries; query += step) {
+        int y = top + tick_place(query, drawing->map->queries, layout->panel_height);
+        gdImageLine(drawing->image, left - 1 - TICK_LENGTH, y, left - 2, y, COLOUR_FRAME);
+        snprintf(text, sizeof text, "%" PRId64, query);
+        write_text(drawing->image, font, left - TICK_LENGTH - 3 - text_width(font, text), y - font->h / 2, text);
+    }
+}
+
+static void draw_panel(const struct drawing *drawing, int batch, int head)
+{
+    const struct heat_layout *layout = &drawing->layout;
+    int left = heat_layout_panel_x(layout, head), top = heat_layout_panel_y(layout, batch, head);
+    const struct heat_cell *cells = panel_cells(drawing, batch, head);
+    for (int row = 0; row < layout->rows; row++) {
+        for (int column = 0; column < layout->columns; column++)
+            draw_cell(drawing, &cells[row * layout->columns + column], left + column * layout->cell_width,
+                      top + row * layout->cell_height);
+    }
+    gdImageRectangle(drawing->image, left - 1, top - 1, left + layout->panel_width, top + layout->panel_height,
+                     COLOUR_FRAME);
+    draw_ticks(drawing, left, top);
+    char text[64];
+    if (drawing->map->batches > 1)
+        snprintf(text, sizeof text, "batch %d, head %d", batch, head);
+    else
+        snprintf(text, sizeof text, "head %d", head);
+    gdFontPtr font = gdFontGetGiant();
+    write_text(drawing->image, font, left, top - font->h - 5, text);
+    font = gdFontGetLarge();
+    /* Axes are named where a panel has no neighbour on that side. */
+    if (head % layout->panels_across == 0)
+        gdImageStringUp(drawing->image, font, 8, top + (layout->panel_height + text_width(font, "query")) / 2,
+                        (unsigned char *)(uintptr_t)"query", COLOUR_INK);
+    if (head + layout->panels_across >= layout->heads)
+        write_text(drawing->image, font, left + (layout->panel_width - text_width(font, "key")) / 2,
+                   top + layout->panel_height + TICK_LENGTH + font->h + 2, "key");
+}
+
+static void draw_swatch(const struct drawing *drawing, int x, int y, enum heat_cell_kind kind, const char *text)
+{
+    if (kind == HEAT_CELL_OUTSIDE)
+        fill_hatched(drawing->image, x, y, SWATCH_SIDE, SWATCH_SIDE);
+    else
+        gdImageFilledRectangle(drawing->image, x, y, x + SWATCH_SIDE - 1, y + SWATCH_SIDE - 1, COLOUR_BROKEN);
+    gdImageRectangle(drawing->image, x - 1, y - 1, x + SWATCH_SIDE, y + SWATCH_SIDE, COLOUR_FRAME);
+    write_text(drawing->image, gdFontGetLarge(), x + SWATCH_SIDE + 6, y, text);
+}
+
+static void draw_colour_bar(const struct drawing *drawing)
+{
+    const struct heat_layout *layout = &drawing->layout;
+    gdFontPtr font = gdFontGetLarge();
+    int left = layout->left + layout->panels_across * layout->step_across - 6, top = layout->top;
+    int height = layout->height - top - 60;
+    height = height > BAR_HEIGHT_MAX ? BAR_HEIGHT_MAX : height < BAR_HEIGHT_MIN ? BAR_HEIGHT_MIN : height;
+    for (int row = 0; row < height; row++)
+        gdImageLine(drawing->image, left, top + row, left + BAR_WIDTH - 1, top + row,
+                    colour_scale(1.0 - (row + 0.5) / height));
+    gdImageRectangle(drawing->image, left - 1, top - 1, left + BAR_WIDTH, top + height, COLOUR_FRAME);
+    write_text(drawing->image, gdFontGetGiant(), left, top - gdFontGetGiant()->h - 12, "weight");
+    enum { STEPS = 4 };
+    for (int step = 0; step <= STEPS; step++) {
+        char text[32];
+        int y = top + height - 1 - (height - 1) * step / STEPS;
+        double fraction = (double)step / STEPS;
+        snprintf(text, sizeof text, "%.2g", (double)drawing->highest * fraction * fraction);
+        gdImageLine(drawing->image, left + BAR_WIDTH + 1, y, left + BAR_WIDTH + TICK_LENGTH, y, COLOUR_FRAME);
+        write_text(drawing->image, font, left + BAR_WIDTH + TICK_LENGTH + 4, y - font->h / 2, text);
+    }
+    int y = top + height + 24;
+    if (drawing->has_outside) {
+        draw_swatch(drawing, left, y, HEAT_CELL_OUTSIDE, "padding");
+        y += SWATCH_SIDE + 10;
+    }
+    if (drawing->has_broken)
+        draw_swatch(drawing, left, y, HEAT_CELL_BROKEN, "NaN");
+}
+
+/* How the colours are to be read, and what the picture leaves out. */
+static void describe_picture(const struct drawing *drawing, char *text, size_t capacity)
+{
+    const struct heat_map *map = drawing->map;
+    const struct heat_layout *layout = &drawing->layout;
+    if (layout->batches == 0 || layout->heads == 0) {
+        snprintf(text, capacity, "There is nothing to draw.");
+        return;
+    }
+    int length = snprintf(text, capacity, "Colours follow the square root of the weight, alike in all panels. ");
+    if (layout->batches < map->batches)
+        length += snprintf(text + length, capacity - (size_t)length, "The first %d of %" PRId64 " batches. ",
+                           layout->batches, map->batches);
+    if (layout->heads < map->heads)
+        length += snprintf(text + length, capacity - (size_t)length, "The first %d of %" PRId64 " heads. ",
+                           layout->heads, map->heads);
+    if (layout->rows < map->queries || layout->columns < map->keys)
+        snprintf(text + length, capacity - (size_t)length, "A cell has the largest of up to %" PRId64 " x %" PRId64
+                 " weights.", (map->queries + layout->rows - 1) / layout->rows,
+                 (map->keys + layout->columns - 1) / layout->columns);
+}
+
+static enum outcome write_png(gdImagePtr image, FILE *stream)
+{
+    int size = 0;
+    void *bytes = gdImagePngPtr(image, &size);
+    if (bytes == NULL)
+        return fail("the heat map could not be written as PNG");
+    fwrite(bytes, 1, (size_t)size, stream);
+    gdFree(bytes);
+    return OUTCOME_OK;
+}
+
+static enum outcome draw(struct drawing *drawing, FILE *stream)
+{
+    struct heat_layout *layout = &drawing->layout;
+    char remarks[320];
+    describe_picture(drawing, remarks, sizeof remarks);
+    int margin = 8, title_width = text_width(gdFontGetGiant(), drawing->map->title);
+    int needed = text_width(gdFontGetLarge(), remarks);
+    needed = 2 * margin + (title_width > needed ? title_width : needed);
+    int width = layout->width > needed ? layout->width : needed;
+    drawing->image = gdImageCreateTrueColor(width, layout->height);
+    if (drawing->image == NULL)
+        return fail("not enough memory for the heat map");
+    gdImageFilledRectangle(drawing->image, 0, 0, width - 1, layout->height - 1, COLOUR_PAPER);
+    write_text(drawing->image, gdFontGetGiant(), margin, 8, drawing->map->title);
+    write_text(drawing->image, gdFontGetLarge(), margin, 27, remarks);
+    for (int batch = 0; batch < layout->batches; batch++) {
+        for (int head = 0; head < layout->heads; head++)
+            draw_panel(drawing, batch, head);
+    }
+    if (layout->panels_across > 0)
+        draw_colour_bar(drawing);
+    return write_png(drawing->image, stream);
+}
+
+enum outcome heat_map_write(const struct heat_map *map, FILE *stream)
+{
+    struct drawing drawing = {.map = map,
+                              .layout = heat_layout_make(map->batches, map->heads, map->queries, map->keys)};
+    /* libgd would write its complaints to standard error. */
+    gdSetErrorMethod(keep_silent);
+    enum outcome outcome = prepare_cells(&drawing);
+    if (outcome == OUTCOME_OK)
+        outcome = draw(&drawing, stream);
+    if (drawing.image != NULL)
+        gdImageDestroy(drawing.image);
+    free(drawing.cells);
+    return outcome;
+}

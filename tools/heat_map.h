@@ -1,0 +1,25 @@
+/*
+ * heat_map.h: a picture of attention: a panel a head, keys across and queries down, with one colour scale for all.
+ */
+#ifndef TOOLS_HEAT_MAP_H
+#define TOOLS_HEAT_MAP_H
+
+#include "problem.h"
+
+#include <stdint.h>
+#include <stdio.h>
+
+struct heat_map {
+    const char *title;
+    /* [batches, heads, queries, keys] */
+    const float *attention;
+    int64_t batches, heads, queries, keys;
+    /* [batches], or NULL where all are real. */
+    const int64_t *query_lengths;
+    const int64_t *key_lengths;
+};
+
+/* Writes the picture as PNG. Whether all was written is told by the stream. */
+enum outcome heat_map_write(const struct heat_map *map, FILE *stream);
+
+#endif

@@ -1,0 +1,58 @@
+/*
+ * operand.c: tells which kind of file a reference names, and reads it.
+ */
+#include "operand.h"
+
+#include "npy.h"
+#include "safetensors.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static bool ends_with(const char *text, const char *ending)
+{
+    size_t length = strlen(text), ending_length = strlen(ending);
+    return length >= ending_length && strcmp(text + length - ending_length, ending) == 0;
+}
+
+enum outcome array_read(struct array *array, const char *option, const char *reference)
+{
+    static const char extension[] = ".safetensors";
+    static const char separator[] = ".safetensors:";
+    *array = (struct array){0};
+    const char *found = strstr(reference, separator);
+    if (found == NULL && ends_with(reference, extension))
+        return fail_usage("--%s %s: say which tensor, as FILE.safetensors:NAME", option, reference);
+    if (found == NULL)
+        return npy_read(array, reference);
+    char *path = strndup(reference, (size_t)(found - reference) + strlen(extension));
+    if (path == NULL)
+        return fail("--%s: not enough memory", option);
+    enum outcome outcome = safetensors_read_named(array, path, found + strlen(separator));
+    free(path);
+    return outcome;
+}
+
+enum outcome operand_read(struct operand *operand, const char *option, const char *reference)
+{
+    *operand = (struct operand){0};
+    enum outcome outcome = array_read(&operand->array, option, reference);
+    return outcome == OUTCOME_OK ? operand_make_view(operand, reference) : outcome;
+}
+
+enum outcome operand_make_view(struct operand *operand, const char *name)
+{
+    const struct array *array = &operand->array;
+    if (array->rank == 0)
+        return fail("%s: a single number without axes; an array of at least one axis is needed", name);
+    return check_library(attnzoo_tensor_create(&operand->view, array->data, array->dtype, array->rank, array->shape,
+                                               NULL),
+                         name);
+}
+
+void operand_free(struct operand *operand)
+{
+    attnzoo_tensor_destroy(operand->view);
+    array_free(&operand->array);
+    operand->view = NULL;
+}

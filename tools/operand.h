@@ -1,0 +1,29 @@
+/*
+ * operand.h: a file of the command line, read into memory with a view of the library upon it.
+ */
+#ifndef TOOLS_OPERAND_H
+#define TOOLS_OPERAND_H
+
+#include "array.h"
+
+/* All zero is an operand that was not given and may be freed. */
+struct operand {
+    struct array array;
+    attnzoo_tensor *view;
+};
+
+/*
+ * Reads what `reference` names, a .npy file or FILE.safetensors:NAME, into an array, which may have rank 0.
+ * `option` is the option that names it.
+ */
+enum outcome array_read(struct array *array, const char *option, const char *reference);
+
+/* As array_read(), with a view. */
+enum outcome operand_read(struct operand *operand, const char *option, const char *reference);
+
+/* Makes the view of an operand whose array is there. `name` is what messages call it. */
+enum outcome operand_make_view(struct operand *operand, const char *name);
+
+void operand_free(struct operand *operand);
+
+#endif

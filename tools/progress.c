@@ -1,0 +1,68 @@
+/*
+ * progress.c: a thread that writes the line once a second.
+ */
+#include "progress.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <time.h>
+#include <unistd.h>
+
+static pthread_t thread;
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t stopping = PTHREAD_COND_INITIALIZER;
+static bool is_running, is_stopping;
+static const char *current_activity = "starting";
+
+static void *show(void *unused)
+{
+    (void)unused;
+    struct timespec next;
+    clock_gettime(CLOCK_REALTIME, &next);
+    pthread_mutex_lock(&mutex);
+    for (int seconds = 1; !is_stopping; seconds++) {
+        next.tv_sec++;
+        while (!is_stopping && pthread_cond_timedwait(&stopping, &mutex, &next) == 0) {
+        }
+        if (!is_stopping)
+            fprintf(stderr, "\rattnzoo: %s, %d s\033[K", current_activity, seconds);
+        else if (seconds > 1)
+            fprintf(stderr, "\r\033[K");
+    }
+    pthread_mutex_unlock(&mutex);
+    return NULL;
+}
+
+void progress_start(void)
+{
+    if (!isatty(STDERR_FILENO))
+        return;
+    /* Signals are the business of the threads that were there before. */
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    is_stopping = false;
+    is_running = pthread_create(&thread, NULL, show, NULL) == 0;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+void progress_set(const char *activity)
+{
+    pthread_mutex_lock(&mutex);
+    current_activity = activity;
+    pthread_mutex_unlock(&mutex);
+}
+
+void progress_stop(void)
+{
+    if (!is_running)
+        return;
+    pthread_mutex_lock(&mutex);
+    is_stopping = true;
+    pthread_cond_signal(&stopping);
+    pthread_mutex_unlock(&mutex);
+    pthread_join(thread, NULL);
+    is_running = false;
+}

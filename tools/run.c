@@ -1,0 +1,233 @@
+/*
+ * run.c: one forward pass, from files to files: settings, weights, inputs and mask into the library, context,
+ * attention and heat map out of it. It knows no mechanism; what one has, introspection tells.
+ */
+#include "run.h"
+
+#include "attention_picture.h"
+#include "mask_operands.h"
+#include "npy.h"
+#include "output_file.h"
+#include "progress.h"
+#include "run_inputs.h"
+#include "timing.h"
+#include "weights.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { OUTPUT_COUNT = 2, TIMING_LINE_SIZE = 200 };
+
+/* Everything that a run holds; all zero is nothing and may be freed. */
+struct run {
+    const struct run_arguments *arguments;
+    attnzoo_module *module;
+    struct run_inputs inputs;
+    struct mask_operands masks;
+    attnzoo_executor *executor;
+    /* By ATTNZOO_OUTPUT_ place; the attention has no view where it is not wanted. */
+    struct operand outputs[OUTPUT_COUNT];
+    struct output_file context_file;
+    struct output_file attention_file;
+    struct output_file heat_map_file;
+    char timing_line[TIMING_LINE_SIZE];
+};
+
+static enum outcome make_module(struct run *run)
+{
+    const struct run_arguments *arguments = run->arguments;
+    enum outcome outcome =
+        check_library_usage(attnzoo_module_create(&run->module, arguments->mechanism), arguments->mechanism);
+    for (int index = 0; index < arguments->setting_count && outcome == OUTCOME_OK; index++) {
+        const char *setting = arguments->settings[index], *value = strchr(setting, '=') + 1;
+        char *name = strndup(setting, (size_t)(value - 1 - setting)), *where = malloc(strlen(setting) + 7);
+        if (name == NULL || where == NULL) {
+            outcome = fail("not enough memory");
+        } else {
+            sprintf(where, "--set %s", setting);
+            outcome = check_library_usage(attnzoo_module_set_option_text(run->module, name, value), where);
+        }
+        free(name);
+        free(where);
+    }
+    return outcome;
+}
+
+/* What was typed wrong is said before any file is touched. */
+static enum outcome check_inputs(struct run *run)
+{
+    return run_inputs_check(run->arguments);
+}
+
+static enum outcome make_executor(struct run *run)
+{
+    return check_library_usage(attnzoo_executor_create(&run->executor, run->arguments->thread_count), "--threads");
+}
+
+static enum outcome prepare_module(struct run *run)
+{
+    const struct run_arguments *arguments = run->arguments;
+    enum outcome outcome = OUTCOME_OK;
+    if (arguments->weights != NULL)
+        outcome = weights_set(run->module, arguments->weights, arguments->prefix);
+    return outcome == OUTCOME_OK ? check_library(attnzoo_module_prepare(run->module), arguments->mechanism) : outcome;
+}
+
+/* This early, so that a long run does not end at a folder that cannot be written. */
+static enum outcome open_outputs(struct run *run)
+{
+    struct output_file *const files[] = {&run->context_file, &run->attention_file, &run->heat_map_file};
+    const char *const names[] = {run->arguments->context, run->arguments->attention, run->arguments->heatmap};
+    enum outcome outcome = OUTCOME_OK;
+    for (size_t index = 0; index < sizeof files / sizeof *files && outcome == OUTCOME_OK; index++) {
+        if (names[index] != NULL)
+            outcome = output_file_open(files[index], names[index]);
+        for (size_t earlier = 0; earlier < index && outcome == OUTCOME_OK; earlier++) {
+            if (output_file_is_same(files[earlier], files[index]))
+                outcome = fail_usage("%s: two outputs cannot go to one file", names[index]);
+        }
+    }
+    return outcome;
+}
+
+/*
+ * The library has a place for states in its calls, but no mechanism that carries one, and so no way to fill or read one;
+ * what it says to that is what the user is told.
+ */
+static enum outcome refuse_states(struct run *run)
+{
+    const char *option = run->arguments->state_in != NULL ? "--state-in" : "--state-out";
+    if (run->arguments->state_in == NULL && run->arguments->state_out == NULL)
+        return OUTCOME_OK;
+    attnzoo_state *state = NULL;
+    enum outcome outcome = check_library(attnzoo_state_create(&state, run->module, 0, 0), option);
+    attnzoo_state_destroy(state);
+    return outcome == OUTCOME_OK ? fail("%s: states cannot be read or written by this command", option) : outcome;
+}
+
+static enum outcome read_inputs(struct run *run)
+{
+    enum outcome outcome = run_inputs_read(&run->inputs, run->arguments);
+    return outcome == OUTCOME_OK ? mask_operands_read(&run->masks, run->arguments) : outcome;
+}
+
+static enum outcome make_output(struct run *run, int32_t place, const char *name)
+{
+    struct operand *output = &run->outputs[place];
+    int32_t rank;
+    int64_t shape[ATTNZOO_RANK_MAX];
+    enum outcome outcome = check_library(attnzoo_module_output_shape(run->module, run->inputs.views,
+                                                                     run->inputs.place_count, NULL, place, &rank,
+                                                                     shape),
+                                         run->arguments->mechanism);
+    if (outcome == OUTCOME_OK)
+        outcome = array_allocate(&output->array, ATTNZOO_DTYPE_FLOAT32, rank, shape, name);
+    return outcome == OUTCOME_OK ? operand_make_view(output, name) : outcome;
+}
+
+static enum outcome make_outputs(struct run *run)
+{
+    enum outcome outcome = make_output(run, ATTNZOO_OUTPUT_CONTEXT, "context");
+    bool wants_attention = run->arguments->attention != NULL || run->arguments->heatmap != NULL;
+    if (outcome == OUTCOME_OK && wants_attention)
+        outcome = make_output(run, ATTNZOO_OUTPUT_ATTENTION, "attention");
+    return outcome;
+}
+
+static attnzoo_status call_forward(void *context)
+{
+    struct run *run = context;
+    attnzoo_tensor *outputs[OUTPUT_COUNT];
+    for (int place = 0; place < OUTPUT_COUNT; place++)
+        outputs[place] = run->outputs[place].view;
+    return attnzoo_module_forward_slots(run->module, run->executor, run->inputs.views, run->inputs.place_count,
+                                        run->masks.mask, NULL, outputs, OUTPUT_COUNT);
+}
+
+static enum outcome compute(struct run *run)
+{
+    progress_set("computing");
+    enum outcome outcome = check_library(call_forward(run), run->arguments->mechanism);
+    if (outcome == OUTCOME_OK && run->arguments->is_timed) {
+        progress_set("timing");
+        outcome = timing_measure(call_forward, run, attnzoo_executor_thread_count(run->executor), run->timing_line,
+                                 sizeof run->timing_line);
+    }
+    return outcome;
+}
+
+/* Whether the query came with all the axes that the mechanism names, of which the first counts batches. */
+static bool has_batches(const struct run *run)
+{
+    const char *shape =
+        attnzoo_item_text(run->arguments->mechanism, ATTNZOO_ITEM_INPUT, ATTNZOO_INPUT_QUERY, ATTNZOO_FIELD_SHAPE);
+    int axes = 1;
+    for (const char *character = shape; character != NULL && *character != '\0'; character++)
+        axes += *character == ',';
+    return run->inputs.operands[INPUT_QUERY].array.rank == axes;
+}
+
+static enum outcome write_heat_map(struct run *run)
+{
+    if (run->heat_map_file.stream == NULL)
+        return OUTCOME_OK;
+    enum outcome outcome = attention_picture_write(
+        run->arguments->mechanism, &run->outputs[ATTNZOO_OUTPUT_ATTENTION].array, has_batches(run),
+        &run->masks.query_lengths.array, &run->masks.key_lengths.array, run->heat_map_file.stream);
+    return outcome == OUTCOME_OK ? output_file_finish(&run->heat_map_file) : outcome;
+}
+
+static enum outcome write_array(struct output_file *file, const struct array *array)
+{
+    if (file->stream == NULL)
+        return OUTCOME_OK;
+    npy_write_float32(array, file->stream);
+    return output_file_finish(file);
+}
+
+/* No file takes its place before all are whole. */
+static enum outcome write_outputs(struct run *run)
+{
+    progress_set("writing");
+    enum outcome outcome = write_array(&run->context_file, &run->outputs[ATTNZOO_OUTPUT_CONTEXT].array);
+    if (outcome == OUTCOME_OK)
+        outcome = write_array(&run->attention_file, &run->outputs[ATTNZOO_OUTPUT_ATTENTION].array);
+    if (outcome == OUTCOME_OK)
+        outcome = write_heat_map(run);
+    struct output_file *const files[] = {&run->context_file, &run->attention_file, &run->heat_map_file};
+    for (size_t index = 0; index < sizeof files / sizeof *files && outcome == OUTCOME_OK; index++)
+        outcome = output_file_commit(files[index]);
+    return outcome;
+}
+
+static void run_free(struct run *run)
+{
+    output_file_discard(&run->context_file);
+    output_file_discard(&run->attention_file);
+    output_file_discard(&run->heat_map_file);
+    attnzoo_executor_destroy(run->executor);
+    mask_operands_free(&run->masks);
+    run_inputs_free(&run->inputs);
+    for (int place = 0; place < OUTPUT_COUNT; place++)
+        operand_free(&run->outputs[place]);
+    attnzoo_module_destroy(run->module);
+}
+
+enum outcome run_mechanism(const struct run_arguments *arguments)
+{
+    struct run run = {.arguments = arguments};
+    enum outcome (*const steps[])(struct run *) = {make_module,   check_inputs, make_executor, open_outputs,
+                                                   prepare_module, refuse_states, read_inputs, make_outputs,
+                                                   compute,        write_outputs};
+    output_file_handle_signals();
+    progress_start();
+    progress_set("reading");
+    enum outcome outcome = OUTCOME_OK;
+    for (size_t step = 0; step < sizeof steps / sizeof *steps && outcome == OUTCOME_OK; step++)
+        outcome = steps[step](&run);
+    progress_stop();
+    run_free(&run);
+    if (outcome == OUTCOME_OK && arguments->is_timed)
+        puts(run.timing_line);
+    return outcome;
+}

@@ -71,7 +71,7 @@ static void rows_are_packed_in_order(void **state)
 static void direct_rows_have_a_step_that_a_blas_takes(void **state)
 {
     (void)state;
-    float data[4];
+    float data[4] = {0};
     struct attnzoo_view view = view_of(data, ATTNZOO_DTYPE_FLOAT32, 2, (int64_t[]){1, 4}, (int64_t[]){0, 1});
     struct attnzoo_grid grid = attnzoo_grid_of(&view);
     assert_int_equal(attnzoo_grid_rows(&grid, 0, 0, 0, 1, NULL).step, 4);

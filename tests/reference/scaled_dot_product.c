@@ -43,9 +43,11 @@ bool reference_sees(const struct reference_problem *problem, int64_t batch, int6
         return false;
     if (problem->causal && key > position)
         return false;
-    if (problem->window_left >= 0 && key < position - problem->window_left)
+    /* In double, where limits as large as an int64_t holds cannot overflow. */
+    double distance = (double)key - (double)position;
+    if (problem->window_left >= 0 && distance < -(double)problem->window_left)
         return false;
-    if (problem->window_right >= 0 && key > position + problem->window_right)
+    if (problem->window_right >= 0 && distance > (double)problem->window_right)
         return false;
     if (problem->boolean.values != NULL && dense_at(&problem->boolean, batch, head, query, key) == 0.0)
         return false;

@@ -1,0 +1,164 @@
+/*
+ * test_arguments.c: the command line of `attnzoo run`, word by word.
+ */
+#include "arguments.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { WORDS_MAX = 16 };
+
+/* Splits at spaces and parses; the words stay valid until the next call. */
+static enum outcome parse(struct run_arguments *arguments, const char *line)
+{
+    static char text[400];
+    char *words[WORDS_MAX];
+    int count = 0;
+    strncpy(text, line, sizeof text - 1);
+    for (char *word = strtok(text, " "); word != NULL; word = strtok(NULL, " "))
+        words[count++] = word;
+    return run_arguments_parse(arguments, count, words);
+}
+
+static void test_both_ways_of_giving_a_value(void **state)
+{
+    (void)state;
+    struct run_arguments arguments;
+    assert_int_equal(parse(&arguments, "m --query q.npy --key=k=1.npy --context c --causal"), OUTCOME_OK);
+    assert_string_equal(arguments.mechanism, "m");
+    assert_string_equal(arguments.inputs[INPUT_QUERY], "q.npy");
+    assert_string_equal(arguments.inputs[INPUT_KEY], "k=1.npy");
+    assert_null(arguments.inputs[INPUT_VALUE]);
+    assert_true(arguments.is_causal);
+    assert_false(arguments.is_timed);
+    run_arguments_free(&arguments);
+}
+
+static void test_values_that_begin_with_a_minus(void **state)
+{
+    (void)state;
+    struct run_arguments arguments;
+    assert_int_equal(parse(&arguments, "m --context c --window -1,5 --query-offset -3"), OUTCOME_OK);
+    assert_true(arguments.window_left == -1 && arguments.window_right == 5);
+    assert_true(arguments.query_offset_is_number && arguments.query_offset_number == -3);
+    run_arguments_free(&arguments);
+    assert_int_equal(parse(&arguments, "m --context c --window=0,-1 --query-offset=-9223372036854775808"), OUTCOME_OK);
+    assert_true(arguments.window_left == 0 && arguments.window_right == -1);
+    assert_true(arguments.query_offset_number == INT64_MIN);
+    run_arguments_free(&arguments);
+}
+
+static void test_query_offset_from_a_file(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"offsets.npy", "-1.npy", "1e3", "-"};
+    for (size_t index = 0; index < sizeof names / sizeof *names; index++) {
+        char line[100] = "m --context c --query-offset ";
+        struct run_arguments arguments;
+        assert_int_equal(parse(&arguments, strcat(line, names[index])), OUTCOME_OK);
+        assert_false(arguments.query_offset_is_number);
+        assert_string_equal(arguments.query_offset, names[index]);
+        run_arguments_free(&arguments);
+    }
+}
+
+static void test_settings_repeat_for_different_names(void **state)
+{
+    (void)state;
+    struct run_arguments arguments;
+    assert_int_equal(parse(&arguments, "m --context c --set scale=0.5 --set=softcap=2"), OUTCOME_OK);
+    assert_int_equal(arguments.setting_count, 2);
+    assert_string_equal(arguments.settings[0], "scale=0.5");
+    assert_string_equal(arguments.settings[1], "softcap=2");
+    run_arguments_free(&arguments);
+}
+
+static void test_alignments(void **state)
+{
+    (void)state;
+    struct run_arguments arguments;
+    assert_int_equal(parse(&arguments, "m --context c --align top-left"), OUTCOME_OK);
+    assert_int_equal(arguments.alignment, ATTNZOO_ALIGNMENT_TOP_LEFT);
+    run_arguments_free(&arguments);
+    assert_int_equal(parse(&arguments, "m --context c --align lengths"), OUTCOME_OK);
+    assert_int_equal(arguments.alignment, ATTNZOO_ALIGNMENT_LENGTHS);
+    run_arguments_free(&arguments);
+}
+
+static void test_help_needs_nothing_else(void **state)
+{
+    (void)state;
+    struct run_arguments arguments;
+    assert_int_equal(parse(&arguments, "--help"), OUTCOME_OK);
+    assert_true(arguments.wants_help);
+    run_arguments_free(&arguments);
+}
+
+static void test_usage_errors(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *line;
+        const char *part;
+    } cases[] = {
+        {"--context c", "which mechanism"},
+        {"m --query q", "--context is missing"},
+        {"m n --context c", "n: not expected"},
+        {"m --context c --bogus", "--bogus: no such option"},
+        {"m --context c --caus", "--caus: no such option"},
+        {"m --contex c", "--contex: no such option"},
+        {"m --Context c", "no such option"},
+        {"m -c c", "-c: no such option"},
+        {"m --context c --", "--: no such option"},
+        {"m --context", "--context: its value is missing"},
+        {"m --query --key k --context c", "--query: its value is missing"},
+        {"m --context c --causal=1", "--causal: takes no value"},
+        {"m --context c --context d", "--context: given more than once"},
+        {"m --context c --set scale", "must be NAME=VALUE"},
+        {"m --context c --set =1", "must be NAME=VALUE"},
+        {"m --context c --set scale=1 --set scale=2", "--set scale: given more than once"},
+        {"m --context c --window 1", "--window 1: must be L,R"},
+        {"m --context c --window 1,", "must be L,R"},
+        {"m --context c --window 1,2,3", "must be L,R"},
+        {"m --context c --window 1,2x", "must be L,R"},
+        {"m --context c --window +1,2", "must be L,R"},
+        {"m --context c --window -2,0", "at least -1"},
+        {"m --context c --window 0,-2", "at least -1"},
+        {"m --context c --window 9223372036854775808,0", "must be L,R"},
+        {"m --context c --align middle", "--align middle: must be bottom-right"},
+        {"m --context c --align bottom", "must be bottom-right"},
+        {"m --context c --align top-left --query-offset 0", "exclude each other"},
+        {"m --context c --query-offset 9223372036854775808", "out of range"},
+        {"m --context c --threads two", "--threads two: must be"},
+        {"m --context c --threads -1", "--threads -1: must be"},
+        {"m --context c --threads 4294967297", "must be a whole number"},
+        {"m --context c --past-key p", "given together"},
+        {"m --context c --past-value p", "given together"},
+        {"m --context c --prefix p", "--prefix needs --weights"},
+    };
+    for (size_t index = 0; index < sizeof cases / sizeof *cases; index++) {
+        struct run_arguments arguments;
+        assert_int_equal(parse(&arguments, cases[index].line), OUTCOME_USAGE);
+        if (strstr(problem_text(), cases[index].part) == NULL)
+            fail_msg("'%s': '%s' says nothing of '%s'", cases[index].line, problem_text(), cases[index].part);
+        run_arguments_free(&arguments);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_both_ways_of_giving_a_value),
+        cmocka_unit_test(test_values_that_begin_with_a_minus),
+        cmocka_unit_test(test_query_offset_from_a_file),
+        cmocka_unit_test(test_settings_repeat_for_different_names),
+        cmocka_unit_test(test_alignments),
+        cmocka_unit_test(test_help_needs_nothing_else),
+        cmocka_unit_test(test_usage_errors),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,462 @@
+#!/usr/bin/env python3
+"""Runs the command attnzoo from outside: what it prints, writes and leaves behind, and how it ends.
+
+    test_command.py PATH/TO/attnzoo [unittest options]
+"""
+import json
+import os
+import pathlib
+import pty
+import resource
+import shutil
+import signal
+import struct
+import subprocess
+import sys
+import tempfile
+import threading
+import unittest
+
+import numpy as np
+
+ATTNZOO = None
+
+
+def attention_of(query, key, value, scale=None, allowed=None, bias=0.0):
+    """Scaled dot-product attention in float64: context and attention."""
+    query, key, value = (array.astype(np.float64) for array in (query, key, value))
+    scale = 1 / np.sqrt(query.shape[-1]) if scale is None else scale
+    scores = scale * query @ np.swapaxes(key, -1, -2) + bias
+    if allowed is not None:
+        scores = np.where(allowed, scores, -np.inf)
+    highest = scores.max(axis=-1, keepdims=True)
+    weights = np.exp(scores - np.where(np.isinf(highest), 0.0, highest))
+    total = weights.sum(axis=-1, keepdims=True)
+    weights = np.divide(weights, total, out=np.zeros_like(weights), where=total > 0)
+    return weights @ value, weights
+
+
+def write_safetensors(path, tensors):
+    """Writes {name: (type, array)}."""
+    header, data = {}, b""
+    for name, (kind, array) in tensors.items():
+        raw = array.tobytes()
+        header[name] = {"dtype": kind, "shape": list(array.shape), "data_offsets": [len(data), len(data) + len(raw)]}
+        data += raw
+    text = json.dumps(header).encode()
+    pathlib.Path(path).write_bytes(struct.pack("<Q", len(text)) + text + data)
+
+
+class CommandTest(unittest.TestCase):
+    def setUp(self):
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="attnzoo-test-"))
+        self.addCleanup(shutil.rmtree, self.folder)
+        random = np.random.default_rng(1)
+        self.query, self.key, self.value = (
+            random.standard_normal(shape).astype(np.float32) for shape in ((2, 4, 3, 8), (2, 2, 5, 8), (2, 2, 5, 6)))
+        for name in ("query", "key", "value"):
+            np.save(self.folder / f"{name}.npy", getattr(self, name))
+
+    def call(self, *words, **options):
+        return subprocess.run([ATTNZOO, *words], cwd=self.folder, capture_output=True, text=True, timeout=120,
+                              **options)
+
+    def run_words(self, *words, context="context.npy"):
+        return ["run", "scaled_dot_product", "--query", "query.npy", "--key", "key.npy", "--value", "value.npy",
+                "--context", context, *words]
+
+    def run_well(self, *words, **options):
+        """Runs with the inputs of setUp() and returns the context."""
+        done = self.call(*self.run_words(*words), **options)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        return self.load("context.npy")
+
+    def check_failure(self, done, status, part):
+        """Exit status, nothing on standard output, one line on standard error that says `part`."""
+        self.assertEqual((done.returncode, done.stdout), (status, ""), done.stderr)
+        self.assertRegex(done.stderr, r"\Aattnzoo: [^\n]+\n\Z")
+        self.assertIn(part, done.stderr)
+
+    def load(self, name):
+        array = np.load(self.folder / name)
+        self.assertEqual(array.dtype, np.dtype("<f4"))
+        self.assertTrue(array.flags.c_contiguous)
+        return array
+
+    def grouped(self, name):
+        """Key or value with each head repeated for the query heads that share it."""
+        return np.repeat(getattr(self, name), 2, axis=1)
+
+    def expected(self, **options):
+        return attention_of(self.query, self.grouped("key"), self.grouped("value"), **options)
+
+    def assert_close(self, got, wanted):
+        self.assertEqual(got.shape, wanted.shape)
+        # All arithmetic is float32 on numbers of about 1 in sums of a few terms.
+        np.testing.assert_allclose(got, wanted, rtol=1e-5, atol=1e-6)
+
+    def names(self):
+        return sorted(path.name for path in self.folder.iterdir())
+
+
+class TestInformation(CommandTest):
+    def test_list_has_a_mechanism_a_line(self):
+        done = self.call("list")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        lines = done.stdout.splitlines()
+        self.assertIn("scaled_dot_product", [line.split()[0] for line in lines])
+        self.assertTrue(all(len(line.split()) > 2 for line in lines))
+
+    def test_every_listed_mechanism_can_be_described(self):
+        for line in self.call("list").stdout.splitlines():
+            done = self.call("describe", line.split()[0])
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            for title in ("Formula", "Source", "Options", "Parameters", "Inputs", "Outputs"):
+                self.assertIn(f"\n{title}", done.stdout)
+
+    def test_describe_scaled_dot_product(self):
+        text = self.call("describe", "scaled_dot_product").stdout
+        for part in ("scale  float, default 1/sqrt(D)", "softcap", "arXiv 1706.03762", "[B, G, M, Dv]",
+                     "Parameters (--weights)\n  none\n", "(optional)"):
+            self.assertIn(part, text)
+
+    def test_version_and_help(self):
+        done = self.call("--version")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertRegex(done.stdout, r"\Aattnzoo \d+\.\d+\.\d+\nlibattnzoo .+\n\Z")
+        for words in (("--help",), ("run", "--help"), ("describe", "--help")):
+            done = self.call(*words)
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            for part in ("--query-offset N|F", "--state-out", "--heatmap F.png", "--threads N", "--prefix", "Exit status"):
+                self.assertIn(part, done.stdout)
+
+    def test_standard_output_that_cannot_be_written(self):
+        for words in (("list",), ("describe", "scaled_dot_product"), ("--help",), ("--version",)):
+            with open("/dev/full", "w") as full:
+                done = subprocess.run([ATTNZOO, *words], stdout=full, stderr=subprocess.PIPE, text=True)
+            self.assertEqual((done.returncode, done.stderr), (1, "attnzoo: standard output: No space left on device\n"))
+
+    def test_closed_standard_streams(self):
+        done = subprocess.run(["sh", "-c", '"$0" list >&-', ATTNZOO], capture_output=True, text=True)
+        self.check_failure(done, 1, "standard output")
+        # With all three closed, an output file must not become standard output or standard error.
+        words = [ATTNZOO, *self.run_words("--time")]
+        subprocess.run(["sh", "-c", '"$@" <&- >&- 2>&-', "sh", *words], cwd=self.folder)
+        self.assert_close(self.load("context.npy"), self.expected()[0])
+        self.assertEqual((self.folder / "context.npy").stat().st_size, 128 + 2 * 4 * 3 * 6 * 4)
+
+
+class TestResults(CommandTest):
+    def test_context_and_attention(self):
+        context = self.run_well("--attention=attention.npy")
+        wanted = self.expected()
+        self.assert_close(context, wanted[0])
+        self.assert_close(self.load("attention.npy"), wanted[1])
+
+    def test_settings(self):
+        self.assert_close(self.run_well("--set", "scale=0.125"), self.expected(scale=0.125)[0])
+
+    def test_decimal_comma_locales(self):
+        """P57: the user's locale changes neither what is read nor what is printed."""
+        environment = dict(os.environ, LC_ALL="de_DE.UTF-8")
+        if shutil.which("localedef") and pathlib.Path("/usr/share/i18n/locales/de_DE").exists():
+            made = subprocess.run(["localedef", "-i", "de_DE", "-f", "UTF-8", str(self.folder / "de_DE.UTF-8")],
+                                  capture_output=True)
+            if made.returncode == 0:
+                environment["LOCPATH"] = str(self.folder)
+        self.assert_close(self.run_well("--set", "scale=0.125", env=environment), self.expected(scale=0.125)[0])
+        done = self.call(*self.run_words("--time"), env=environment)
+        self.assertRegex(done.stdout, r"median \d+\.\d{3} ms")
+        self.check_failure(self.call(*self.run_words("--set", "scale=0,125"), env=environment), 2, "scale")
+
+    def test_file_layouts(self):
+        """P55: every byte order, memory order and width comes to the same."""
+        wanted = self.expected()[0]
+        for change in (np.asfortranarray, lambda array: array.astype(">f4"),
+                       lambda array: np.asfortranarray(array.astype(">f4"))):
+            for name in ("query", "key", "value"):
+                np.save(self.folder / f"{name}.npy", change(getattr(self, name)))
+            self.assert_close(self.run_well(), wanted)
+        for version in ((2, 0), (3, 0)):
+            with open(self.folder / "query.npy", "wb") as stream:
+                np.lib.format.write_array(stream, self.query, version=version)
+            self.assert_close(self.run_well(), wanted)
+
+    def test_float16(self):
+        for name in ("query", "key", "value"):
+            half = getattr(self, name).astype(np.float16)
+            setattr(self, name, half)
+            np.save(self.folder / f"{name}.npy", half)
+        self.assert_close(self.run_well(), self.expected()[0])
+
+    def test_safetensors_inputs(self):
+        """P56: also bfloat16, and data at no multiple of the element size."""
+        upper = lambda array: (array.view(np.uint32) >> 16).astype("<u2")
+        widen = lambda array: (upper(array).astype(np.uint32) << 16).view(np.float32)
+        write_safetensors(self.folder / "in.safetensors", {
+            "odd": ("BOOL", np.zeros(3, np.uint8)), "layer.query": ("F32", self.query),
+            "key \u2713": ("BF16", upper(self.key)), "value": ("F16", self.value.astype(np.float16))})
+        self.key, self.value = widen(self.key), self.value.astype(np.float16)
+        done = self.call("run", "scaled_dot_product", "--query", "in.safetensors:layer.query", "--key",
+                         "in.safetensors:key \u2713", "--value=in.safetensors:value", "--context", "context.npy")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assert_close(self.load("context.npy"), self.expected()[0])
+
+    def test_leading_axes_left_out(self):
+        self.query, self.key, self.value = self.query[0, 0], self.key[0, 0], self.value[0, 0]
+        for name in ("query", "key", "value"):
+            np.save(self.folder / f"{name}.npy", getattr(self, name))
+        context = self.run_well("--attention", "attention.npy", "--heatmap", "map.png")
+        self.assert_close(context, attention_of(self.query, self.key, self.value)[0])
+        self.assertEqual(self.load("attention.npy").shape, (3, 5))
+
+    def test_causal_and_alignments(self):
+        row, column = np.arange(3)[:, None], np.arange(5)[None, :]
+        np.save(self.folder / "one.npy", np.array([2, -1]))
+        np.save(self.folder / "number.npy", np.array(1))
+        per_batch = np.array([2, -1]).reshape(2, 1, 1, 1)
+        for words, offset in ((["--causal"], 2), (["--causal", "--align", "bottom-right"], 2),
+                              (["--causal", "--align=top-left"], 0), (["--causal", "--query-offset", "-1"], -1),
+                              (["--causal", "--query-offset=1"], 1), (["--causal", "--query-offset", "number.npy"], 1),
+                              (["--causal", "--query-offset", "one.npy"], per_batch)):
+            self.assert_close(self.run_well(*words), self.expected(allowed=column <= row + offset)[0])
+        position = row + 2
+        for window, allowed in (("-1,1", column <= position + 1), ("1,0", (column <= position) & (column >= position - 1)),
+                                ("0,-1", column >= position)):
+            self.assert_close(self.run_well("--window", window), self.expected(allowed=allowed)[0])
+
+    def test_lengths(self):
+        np.save(self.folder / "keys.npy", np.array([5, 2], np.int32))
+        np.save(self.folder / "queries.npy", np.array([1, 3]))
+        key_lengths, query_lengths = np.array([5, 2]).reshape(2, 1, 1, 1), np.array([1, 3]).reshape(2, 1, 1, 1)
+        row, column = np.arange(3)[:, None], np.arange(5)[None, :]
+        real = (column < key_lengths) & (row < query_lengths)
+        words = ["--key-lengths", "keys.npy", "--query-lengths", "queries.npy"]
+        self.assert_close(self.run_well(*words), self.expected(allowed=real)[0])
+        causal = real & (column <= row + key_lengths - query_lengths)
+        self.assert_close(self.run_well(*words, "--causal", "--align", "lengths"), self.expected(allowed=causal)[0])
+
+    def test_masks_and_biases(self):
+        random = np.random.default_rng(2)
+        allowed = random.random((2, 1, 3, 5)) < 0.6
+        bias = random.standard_normal((3, 5)).astype(np.float32)
+        slopes = np.array([0.5, 0.25, 0.125, 1], np.float32)
+        segments = np.array([[0, 0, 1, 1, 1], [2, 2, 2, 2, 3]])
+        for name, array in (("allowed", allowed), ("bias", bias), ("slopes", slopes), ("segments", segments)):
+            np.save(self.folder / f"{name}.npy", array)
+        row, column = np.arange(3)[:, None], np.arange(5)[None, :]
+        self.assert_close(self.run_well("--mask", "allowed.npy"), self.expected(allowed=allowed)[0])
+        self.assert_close(self.run_well("--bias", "bias.npy"), self.expected(bias=bias)[0])
+        distance = -slopes.reshape(4, 1, 1) * np.abs(row + 2 - column)
+        self.assert_close(self.run_well("--alibi", "slopes.npy"), self.expected(bias=distance)[0])
+        same = (segments[:, None, 2:, None] == segments[:, None, None, :])
+        self.assert_close(self.run_well("--segments", "segments.npy"), self.expected(allowed=same)[0])
+
+    def test_past(self):
+        whole_key, whole_value = self.key, self.value
+        np.save(self.folder / "past_key.npy", whole_key[:, :, :2])
+        np.save(self.folder / "past_value.npy", np.asfortranarray(whole_value[:, :, :2]))
+        np.save(self.folder / "key.npy", whole_key[:, :, 2:])
+        np.save(self.folder / "value.npy", whole_value[:, :, 2:])
+        context = self.run_well("--past-key", "past_key.npy", "--past-value", "past_value.npy")
+        self.assert_close(context, self.expected()[0])
+
+    def test_threads_do_not_change_the_result(self):
+        one = self.run_well("--threads", "1")
+        self.assertTrue(np.array_equal(one, self.run_well("--threads=3")))
+        self.assertTrue(np.array_equal(one, self.run_well("--threads", "0")))
+
+    def test_empty_axes(self):
+        np.save(self.folder / "query.npy", self.query[:, :, :0])
+        self.assertEqual(self.run_well("--heatmap", "map.png").shape, (2, 4, 0, 6))
+        np.save(self.folder / "query.npy", self.query)
+        np.save(self.folder / "key.npy", self.key[:, :, :0])
+        np.save(self.folder / "value.npy", self.value[:, :, :0])
+        self.assertEqual(np.abs(self.run_well("--attention", "attention.npy")).max(), 0)
+        self.assertEqual(self.load("attention.npy").shape, (2, 4, 3, 0))
+
+    def test_heat_map_is_a_png(self):
+        self.run_well("--heatmap", "map.png")
+        data = (self.folder / "map.png").read_bytes()
+        self.assertEqual(data[:8], b"\x89PNG\r\n\x1a\n")
+        self.assertEqual(data[-8:-4], b"IEND")
+        self.assertNotIn("attention.npy", self.names())
+
+    def test_time(self):
+        done = self.call(*self.run_words("--time"))
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertRegex(done.stdout, r"\Aforward: median [\d.]+ ms, [^\n]*threads?\)\n\Z")
+        self.assert_close(self.load("context.npy"), self.expected()[0])
+
+    def test_outputs_to_a_pipe(self):
+        done = subprocess.run([ATTNZOO, *self.run_words(context="/dev/stdout")], cwd=self.folder, capture_output=True)
+        self.assertEqual((done.returncode, done.stderr), (0, b""))
+        (self.folder / "piped.npy").write_bytes(done.stdout)
+        self.assert_close(self.load("piped.npy"), self.expected()[0])
+
+
+class TestFailures(CommandTest):
+    def setUp(self):
+        super().setUp()
+        self.outputs = ("context.npy", "attention.npy", "map.png")
+        for name in self.outputs:
+            (self.folder / name).write_text("old")
+        self.before = self.names()
+
+    def check_nothing_happened(self):
+        self.assertEqual(self.names(), self.before)
+        for name in self.outputs:
+            self.assertEqual((self.folder / name).read_text(), "old")
+
+    def check_run_fails(self, status, part, *words, **options):
+        words = self.run_words("--attention", "attention.npy", "--heatmap", "map.png", *words)
+        self.before = self.names()
+        self.check_failure(self.call(*words, **options), status, part)
+        self.check_nothing_happened()
+
+    def test_usage_errors(self):
+        for words, part in (
+                ([], "say what to do"), (["bogus"], "bogus: no such command"), (["lis"], "no such command"),
+                (["list", "x"], "x: not expected"), (["--version", "x"], "not expected"),
+                (["describe"], "say which mechanism"), (["describe", "nope"], "nope"),
+                (["describe", "scaled_dot_product", "x"], "not expected"), (["run"], "say which mechanism"),
+                (["run", "nope", "--context", "c"], "there is no mechanism \"nope\""),
+                (["run", "scaled_dot_product", "--context", "c"], "--query is missing"),
+                (["run", "scaled_dot_product", "--query", "query.npy"], "--context is missing"),
+                (["run", "scaled_dot_product", "--context"], "value is missing")):
+            self.check_failure(self.call(*words), 2, part)
+        self.check_nothing_happened()
+
+    def test_wrong_options(self):
+        self.check_run_fails(2, "--caus: no such option", "--caus")
+        self.check_run_fails(2, "--querylengths: no such option", "--querylengths", "x")
+        self.check_run_fails(2, "given more than once", "--context", "other.npy")
+        self.check_run_fails(2, "--window 1: must be", "--window", "1")
+        self.check_run_fails(2, "--position: scaled_dot_product has no such input", "--position", "query.npy")
+        self.check_run_fails(2, "--threads: ", "--threads", "257")
+        self.check_run_fails(2, "--prefix needs --weights", "--prefix", "x")
+
+    def test_wrong_settings(self):
+        """P60"""
+        self.check_run_fails(2, "it has: scale, softcap", "--set", "num_head=8")
+        self.check_run_fails(2, "--set scale=", "--set", "scale=")
+        self.check_run_fails(2, "--set scale=1.5x", "--set", "scale=1.5x")
+        self.check_run_fails(2, "--set softcap=-1", "--set", "softcap=-1")
+
+    def test_two_outputs_in_one_file(self):
+        done = self.call(*self.run_words("--attention", "./context.npy"))
+        self.check_failure(done, 2, "two outputs")
+        self.check_nothing_happened()
+
+    def test_states_are_refused(self):
+        self.check_run_fails(1, "--state-in: ", "--state-in", "state.safetensors")
+        self.check_run_fails(1, "carries no state", "--state-out", "state.safetensors")
+
+    def test_missing_and_malformed_inputs(self):
+        self.check_run_fails(1, "missing.npy: No such file", "--mask", "missing.npy")
+        (self.folder / "short.npy").write_bytes((self.folder / "key.npy").read_bytes()[:-1])
+        self.check_run_fails(1, "short.npy: the file is too short", "--bias", "short.npy")
+        (self.folder / "empty.npy").write_bytes(b"")
+        self.check_run_fails(1, "empty.npy: the file is too short", "--bias", "empty.npy")
+        np.save(self.folder / "double.npy", np.zeros((3, 5)))
+        self.check_run_fails(1, "double.npy: dtype '<f8' is not supported; float32, float16", "--bias", "double.npy")
+        np.save(self.folder / "record.npy", np.zeros(3, [("a", "f4")]))
+        self.check_run_fails(1, "record.npy: structured", "--bias", "record.npy")
+        np.save(self.folder / "object.npy", np.array([None]), allow_pickle=True)
+        self.check_run_fails(1, "object.npy: dtype '|O'", "--bias", "object.npy")
+        np.save(self.folder / "number.npy", np.array(1.0, np.float32))
+        self.check_run_fails(1, "number.npy: a single number", "--bias", "number.npy")
+        self.check_run_fails(1, "number.npy: a query offset must be int", "--query-offset", "number.npy")
+        self.check_run_fails(1, "x.safetensors: No such file", "--bias", "x.safetensors:a")
+        self.check_run_fails(2, "FILE.safetensors:NAME", "--bias", "x.safetensors")
+        self.check_run_fails(1, "two?lines", "--bias", "two\nlines")
+
+    def test_inputs_that_do_not_fit(self):
+        np.save(self.folder / "wrong.npy", np.zeros((3, 4), np.float32))
+        self.check_run_fails(1, "scaled_dot_product: ", "--bias", "wrong.npy")
+        self.check_run_fails(1, "wrong.npy: ", "--key-lengths", "wrong.npy")
+        np.save(self.folder / "long.npy", np.array([5, 6]))
+        self.check_run_fails(1, "batch 1", "--key-lengths", "long.npy")
+        np.save(self.folder / "past.npy", self.key[:, :, :, :7])
+        self.check_run_fails(1, "past.npy has shape", "--past-key", "past.npy", "--past-value", "past.npy")
+        self.check_run_fails(2, "given together", "--past-key", "past.npy")
+        np.save(self.folder / "half.npy", self.key.astype(np.float16))
+        self.check_run_fails(1, "half.npy is float16 but key.npy is float32", "--past-key", "half.npy", "--past-value",
+                             "half.npy")
+
+    def test_weights_for_no_parameter(self):
+        write_safetensors(self.folder / "w.safetensors", {"a.weight": ("F32", self.value)})
+        self.check_run_fails(1, "'a.weight' is no parameter", "--weights", "w.safetensors")
+        self.check_run_fails(1, "begins with 'b.'", "--weights", "w.safetensors", "--prefix", "b.")
+
+    def test_outputs_that_cannot_be_written(self):
+        for target in ("missing/context.npy", "query.npy/context.npy", "."):
+            self.check_failure(self.call(*self.run_words("--attention", "attention.npy", context=target)), 1, target)
+            self.check_nothing_happened()
+        words = self.run_words("--attention", "attention.npy", context="/dev/full")
+        self.check_failure(self.call(*words), 1, "/dev/full: writing: No space left on device")
+        self.check_nothing_happened()
+
+    def test_unwritable_folder(self):
+        if os.geteuid() == 0:
+            self.skipTest("root may write everywhere")
+        (self.folder / "locked").mkdir(mode=0o500)
+        self.check_failure(self.call(*self.run_words(context="locked/context.npy")), 1, "Permission denied")
+
+    def test_disk_full_in_the_middle(self):
+        """P58: the last of the outputs fails, and none has changed."""
+        size = 2 * 4 * 3 * 6 * 4 + 128 + 1
+        limit = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
+        self.check_run_fails(1, "map.png: writing: File too large", preexec_fn=limit)
+
+    def start_blocked(self, **options):
+        """Starts a run that waits for its bias from a pipe, with the outputs open already."""
+        os.mkfifo(self.folder / "pipe.npy")
+        self.before = self.names()
+        words = self.run_words("--attention", "attention.npy", "--heatmap", "map.png", "--bias", "pipe.npy")
+        return subprocess.Popen([ATTNZOO, *words], cwd=self.folder, **options)
+
+    def test_interrupted(self):
+        """P58: the run ends by the signal, with no temporary left and the old outputs whole."""
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            process = self.start_blocked()
+            # The pipe opens for writing once the command has come so far as to read it.
+            with open(self.folder / "pipe.npy", "wb"):
+                self.assertGreater(len(self.names()), len(self.before))
+                process.send_signal(number)
+                self.assertEqual(process.wait(timeout=60), -number)
+            self.check_nothing_happened()
+            (self.folder / "pipe.npy").unlink()
+
+    def test_progress_on_a_terminal(self):
+        control, terminal = pty.openpty()
+        process = self.start_blocked(stderr=terminal, stdout=subprocess.DEVNULL)
+        os.close(terminal)
+        seen = b""
+        while b"reading, 1 s" not in seen:
+            seen += os.read(control, 4096)
+        (self.folder / "bias.npy").unlink(missing_ok=True)
+        np.save(self.folder / "bias.npy", np.zeros((3, 5), np.float32))
+
+        def feed():
+            (self.folder / "pipe.npy").write_bytes((self.folder / "bias.npy").read_bytes())
+
+        writer = threading.Thread(target=feed)
+        writer.start()
+        self.assertEqual(process.wait(timeout=60), 0)
+        writer.join()
+        try:
+            while True:
+                piece = os.read(control, 4096)
+                if not piece:
+                    break
+                seen += piece
+        except OSError:
+            pass
+        os.close(control)
+        self.assertTrue(seen.endswith(b"\r\x1b[K"), seen)
+
+
+if __name__ == "__main__":
+    ATTNZOO = str(pathlib.Path(sys.argv.pop(1)).resolve())
+    unittest.main()

@@ -51,7 +51,7 @@ static int stretched(int cell_side, int short_count, int long_pixels)
     return pixels * short_count < PANEL_SIDE_LEAST ? PANEL_SIDE_LEAST / short_count : pixels;
 }
 
-/* How many cells stand for `count` of an axis beside one of `longer`: alike in scale, but not so few that detail goes. */
+/* Cells for an axis of `count` beside one of `longer`: alike in scale, but not so few that detail goes. */
 static int cells_of(int64_t count, int64_t longer, int side)
 {
     double alike = (double)count / (double)longer * side;
@@ -76,7 +76,7 @@ static void size_panel(struct heat_layout *layout, int64_t queries, int64_t keys
     layout->panel_height = layout->rows * layout->cell_height;
 }
 
-/* How many panels of this shape go side by side so that the picture is somewhat wider than tall, with few places empty. */
+/* Panels of this shape go side by side so that the picture is somewhat wider than tall, with few places empty. */
 static int choose_panels_across(int heads, double panel_aspect)
 {
     int best = 1;

@@ -14,7 +14,7 @@
  */
 enum outcome npy_read(struct array *array, const char *path);
 
-/* Writes an array of float32 in format version 1.0, C order. Whether all was written is told by the stream (ferror(), fclose()). */
+/* Writes an array of float32 in format version 1.0, C order. Whether all was written is told by the stream. */
 void npy_write_float32(const struct array *array, FILE *stream);
 
 #endif

@@ -114,7 +114,7 @@ static bool settle_listed(const char *path, const char *target)
     return is_settled;
 }
 
-/* The path without symbolic links where the file exists, with those of its folder resolved where not. NULL with errno. */
+/* The path without symbolic links; where the file does not exist, its folder without them. NULL with errno. */
 static char *resolve(const char *name)
 {
     char *whole = realpath(name, NULL);

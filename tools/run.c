@@ -91,8 +91,8 @@ static enum outcome open_outputs(struct run *run)
 }
 
 /*
- * The library has a place for states in its calls, but no mechanism that carries one, and so no way to fill or read one;
- * what it says to that is what the user is told.
+ * The library has a place for states in its calls, but no mechanism that carries one, and so no way to fill or read
+ * one; what it says to that is what the user is told.
  */
 static enum outcome refuse_states(struct run *run)
 {

@@ -38,7 +38,8 @@ enum outcome timing_measure(attnzoo_status (*call)(void *context), void *context
         total += times[count++];
     }
     qsort(times, (size_t)count, sizeof *times, compare);
-    snprintf(line, capacity, "forward: median %.3f ms, fastest %.3f ms, slowest %.3f ms (%d %s after a first one; %d %s)",
+    snprintf(line, capacity,
+             "forward: median %.3f ms, fastest %.3f ms, slowest %.3f ms (%d %s after a first one; %d %s)",
              1e3 * times[count / 2], 1e3 * times[0], 1e3 * times[count - 1], count, count == 1 ? "call" : "calls",
              (int)threads, threads == 1 ? "thread" : "threads");
     return OUTCOME_OK;

@@ -128,7 +128,8 @@ class TestInformation(CommandTest):
         for words in (("--help",), ("run", "--help"), ("describe", "--help")):
             done = self.call(*words)
             self.assertEqual((done.returncode, done.stderr), (0, ""))
-            for part in ("--query-offset N|F", "--state-out", "--heatmap F.png", "--threads N", "--prefix", "Exit status"):
+            for part in ("--query-offset N|F", "--state-out", "--heatmap F.png", "--threads N", "--prefix",
+                         "Exit status"):
                 self.assertIn(part, done.stdout)
 
     def test_standard_output_that_cannot_be_written(self):
@@ -222,7 +223,8 @@ class TestResults(CommandTest):
                               (["--causal", "--query-offset", "one.npy"], per_batch)):
             self.assert_close(self.run_well(*words), self.expected(allowed=column <= row + offset)[0])
         position = row + 2
-        for window, allowed in (("-1,1", column <= position + 1), ("1,0", (column <= position) & (column >= position - 1)),
+        for window, allowed in (("-1,1", column <= position + 1),
+                                ("1,0", (column <= position) & (column >= position - 1)),
                                 ("0,-1", column >= position)):
             self.assert_close(self.run_well("--window", window), self.expected(allowed=allowed)[0])
 

@@ -3,11 +3,13 @@
 
     test_command.py PATH/TO/attnzoo [unittest options]
 """
+import errno
 import json
 import os
 import pathlib
 import pty
 import resource
+import select
 import shutil
 import signal
 import stat
@@ -15,7 +17,7 @@ import struct
 import subprocess
 import sys
 import tempfile
-import threading
+import time
 import unittest
 
 import numpy as np
@@ -293,9 +295,12 @@ class TestResults(CommandTest):
 
     def test_outputs_to_a_pipe(self):
         os.mkfifo(self.folder / "pipe")
-        process = subprocess.Popen([ATTNZOO, *self.run_words(context="pipe")], cwd=self.folder)
-        (self.folder / "piped.npy").write_bytes((self.folder / "pipe").read_bytes())
-        self.assertEqual(process.wait(timeout=60), 0)
+        # The pipe holds more than is written, so that there need be no reader at the same time.
+        reader = os.open(self.folder / "pipe", os.O_RDONLY | os.O_NONBLOCK)
+        self.addCleanup(os.close, reader)
+        done = self.call(*self.run_words(context="pipe"))
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        (self.folder / "piped.npy").write_bytes(os.read(reader, 1 << 16))
         self.assert_close(self.load("piped.npy"), self.expected()[0])
         self.assertTrue((self.folder / "pipe").is_fifo())
 
@@ -429,13 +434,28 @@ class TestFailures(CommandTest):
         os.mkfifo(self.folder / "pipe.npy")
         self.before = self.names()
         words = self.run_words("--attention", "attention.npy", "--heatmap", "map.png", "--bias", "pipe.npy")
-        return subprocess.Popen([ATTNZOO, *words], cwd=self.folder, **options)
+        process = subprocess.Popen([ATTNZOO, *words], cwd=self.folder, **options)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        return process
+
+    def open_pipe(self, process):
+        """The writing end of the pipe, once the command has come so far as to read it."""
+        while process.poll() is None:
+            try:
+                return os.fdopen(os.open(self.folder / "pipe.npy", os.O_WRONLY | os.O_NONBLOCK), "wb")
+            except OSError as error:
+                if error.errno != errno.ENXIO:
+                    raise
+            time.sleep(0.01)
+        self.fail("the command ended before it read the pipe")
 
     def test_pipe_that_ends_too_early(self):
         """P55: the size of a pipe cannot be known in advance."""
         np.save(self.folder / "bias.npy", np.zeros((3, 5), np.float32))
         process = self.start_blocked(stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        (self.folder / "pipe.npy").write_bytes((self.folder / "bias.npy").read_bytes()[:-1])
+        with self.open_pipe(process) as pipe:
+            pipe.write((self.folder / "bias.npy").read_bytes()[:-1])
         written, complaint = process.communicate(timeout=60)
         done = subprocess.CompletedProcess([], process.returncode, written, complaint)
         self.check_failure(done, 1, "pipe.npy: the file is too short: the array takes 60 bytes, 59 were left")
@@ -445,39 +465,36 @@ class TestFailures(CommandTest):
         """P58: the run ends by the signal, with no temporary left and the old outputs whole."""
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             process = self.start_blocked()
-            # The pipe opens for writing once the command has come so far as to read it.
-            with open(self.folder / "pipe.npy", "wb"):
+            with self.open_pipe(process):
                 self.assertGreater(len(self.names()), len(self.before))
                 process.send_signal(number)
                 self.assertEqual(process.wait(timeout=60), -number)
             self.check_nothing_happened()
             (self.folder / "pipe.npy").unlink()
 
+    def read_terminal(self, control, seen, ending):
+        """Reads on until `ending` comes, or to the end of the output."""
+        while ending not in seen:
+            ready, _, _ = select.select([control], [], [], 60)
+            self.assertTrue(ready, seen)
+            try:
+                seen += os.read(control, 4096)
+            except OSError:  # so Linux tells that nobody has the terminal open any more
+                break
+        return seen
+
     def test_progress_on_a_terminal(self):
         control, terminal = pty.openpty()
+        self.addCleanup(os.close, control)
         process = self.start_blocked(stderr=terminal, stdout=subprocess.DEVNULL)
         os.close(terminal)
-        seen = b""
-        while b"reading, 1 s" not in seen:
-            seen += os.read(control, 4096)
         np.save(self.folder / "bias.npy", np.zeros((3, 5), np.float32))
-
-        def feed():
-            (self.folder / "pipe.npy").write_bytes((self.folder / "bias.npy").read_bytes())
-
-        writer = threading.Thread(target=feed)
-        writer.start()
+        with self.open_pipe(process) as pipe:
+            seen = self.read_terminal(control, b"", b"reading, 1 s")
+            pipe.write((self.folder / "bias.npy").read_bytes())
         self.assertEqual(process.wait(timeout=60), 0)
-        writer.join()
-        try:
-            while True:
-                piece = os.read(control, 4096)
-                if not piece:
-                    break
-                seen += piece
-        except OSError:
-            pass
-        os.close(control)
+        seen = self.read_terminal(control, seen, b"no such text")
+        self.assertIn(b"\rattnzoo: reading, 1 s", seen)
         self.assertTrue(seen.endswith(b"\r\x1b[K"), seen)
 
 

@@ -179,8 +179,8 @@ static void make_repeats_equal(struct test_tensor *tensor)
 /* Now and then a NaN that some rows see. */
 static void fill_faults(struct attention_case *test, struct random_source *source)
 {
-    struct test_tensor *suspects[] = {&test->query, &test->key, &test->bias};
-    struct test_tensor *suspect = suspects[random_between(source, 0, 2)];
+    struct test_tensor *suspects[] = {&test->query, &test->key, &test->value, &test->bias};
+    struct test_tensor *suspect = suspects[random_between(source, 0, 3)];
     if (suspect->count > 0 && random_chance(source, 0.08))
         suspect->values[random_between(source, 0, suspect->count - 1)] = NAN;
     make_repeats_equal(suspect);

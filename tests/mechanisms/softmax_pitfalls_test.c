@@ -211,6 +211,27 @@ static void p13_a_nan_key_spoils_the_rows_that_see_it(void **state)
     }
 }
 
+/* A NaN or infinite value reaches its own column of the rows that see its key, and nothing else. */
+static void p13_a_nan_value_spoils_its_column_of_the_rows_that_see_it(void **state)
+{
+    (void)state;
+    for (int way = 0; way < 4; way++) {
+        struct attention_case test;
+        plan_one_head(&test, way == 3 ? 1 : 200, 200);
+        test.causal = way == 0;
+        if (way == 1)
+            attention_case_plan_boolean(&test, 1, 1, 200, 200);
+        test.has_window = way == 2;
+        test.window_left = 20;
+        test.window_right = 3;
+        allocate_and_fill(&test);
+        test.value.values[90 * 8 + 5] = NAN;
+        test.value.values[91 * 8 + 2] = INFINITY;
+        check_everywhere(&test);
+        attention_case_destroy(&test);
+    }
+}
+
 #if defined(__SSE__)
 static unsigned control_bits(void)
 {
@@ -385,6 +406,7 @@ int main(void)
         cmocka_unit_test(p12_scores_of_minus_20000_throughout_are_uniform),
         cmocka_unit_test(p13_a_nan_or_infinite_score_spoils_its_own_row_only),
         cmocka_unit_test(p13_a_nan_key_spoils_the_rows_that_see_it),
+        cmocka_unit_test(p13_a_nan_value_spoils_its_column_of_the_rows_that_see_it),
         cmocka_unit_test(p14_far_scores_weigh_exactly_nothing),
         cmocka_unit_test(p14_the_floating_point_environment_is_kept),
         cmocka_unit_test(p15_a_million_equal_scores),

@@ -2,9 +2,9 @@
  * tests/core/executor_test.c: executors: thread counts, NULL, and that the affinity of the process is heeded. Many
  * threads on one executor are in threads/.
  */
+#include "support/process.h"
 #include "support/testing.h"
 
-#include <dirent.h>
 #include <sched.h>
 
 static void thread_counts_are_what_was_asked(void **state)
@@ -81,17 +81,6 @@ static void p46_the_affinity_of_the_process_is_heeded(void **state)
     attnzoo_executor_destroy(executor);
 }
 
-static int threads_of_process(void)
-{
-    DIR *tasks = opendir("/proc/self/task");
-    assert_non_null(tasks);
-    int count = -2; /* . and .. */
-    while (readdir(tasks) != NULL)
-        count++;
-    closedir(tasks);
-    return count;
-}
-
 /* An executor never used, used, and gone: no more threads than it was made for, and none afterwards. */
 static void p46_an_executor_has_no_more_threads_than_asked(void **state)
 {
@@ -104,16 +93,16 @@ static void p46_an_executor_has_no_more_threads_than_asked(void **state)
     for (int i = 0; i < 3; i++)
         assert_ok(attnzoo_tensor_create(&views[i], memory[i], ATTNZOO_DTYPE_FLOAT32, 3, (int64_t[]){64, 4, 16}, NULL));
     assert_ok(attnzoo_module_forward(module, NULL, views[0], views[1], views[1], NULL, NULL, views[2], NULL));
-    int before = threads_of_process();
+    int before = process_entries("task");
     for (int32_t count = 1; count <= 4; count++) {
         attnzoo_executor *executor = NULL;
         assert_ok(attnzoo_executor_create(&executor, count));
         for (int call = 0; call < 20; call++)
             assert_ok(
                 attnzoo_module_forward(module, executor, views[0], views[1], views[1], NULL, NULL, views[2], NULL));
-        assert_true(threads_of_process() <= before + count - 1);
+        assert_true(process_threads_fall_to(before + count - 1));
         attnzoo_executor_destroy(executor);
-        assert_true(threads_of_process() <= before);
+        assert_true(process_threads_fall_to(before));
     }
     for (int i = 0; i < 3; i++)
         attnzoo_tensor_destroy(views[i]);

@@ -2,6 +2,7 @@
  * tests/core/locale_test.c: numbers are read and written with a full stop whatever the locale of the program or thread.
  * The build makes the locale "comma" from core/locale and sets LOCPATH to where it lies.
  */
+#include "support/one_key.h"
 #include "support/testing.h"
 
 #include <locale.h>
@@ -16,25 +17,6 @@ static void assert_decimal_sign(char sign)
     assert_int_equal(text[1], sign);
 }
 
-/* The log-sum-exp over one key with q.k = 1 is the scale. */
-static double scale_in_use(attnzoo_module *module)
-{
-    static float one = 1.0f;
-    float outputs[2];
-    attnzoo_tensor *input = NULL, *context = NULL, *log_sum_exp = NULL;
-    assert_ok(attnzoo_tensor_create_readonly(&input, &one, ATTNZOO_DTYPE_FLOAT32, 2, (int64_t[]){1, 1}, NULL));
-    assert_ok(attnzoo_tensor_create(&context, &outputs[0], ATTNZOO_DTYPE_FLOAT32, 2, (int64_t[]){1, 1}, NULL));
-    assert_ok(attnzoo_tensor_create(&log_sum_exp, &outputs[1], ATTNZOO_DTYPE_FLOAT32, 1, (int64_t[]){1}, NULL));
-    const attnzoo_tensor *inputs[] = {input, input, input};
-    attnzoo_tensor *slots[] = {context, NULL, log_sum_exp};
-    assert_ok(attnzoo_module_prepare(module));
-    assert_ok(attnzoo_module_forward_slots(module, NULL, inputs, 3, NULL, NULL, slots, 3));
-    attnzoo_tensor_destroy(input);
-    attnzoo_tensor_destroy(context);
-    attnzoo_tensor_destroy(log_sum_exp);
-    return outputs[1];
-}
-
 static void check_numbers(void)
 {
     assert_decimal_sign(',');
@@ -46,7 +28,7 @@ static void check_numbers(void)
     assert_refused(attnzoo_module_set_option_float(module, "softcap", -1.5), ATTNZOO_STATUS_INVALID_ARGUMENT, "-1.5");
     assert_null(strstr(attnzoo_last_error(), "1,5"));
     assert_ok(attnzoo_module_set_option_text(module, "scale", "0.125"));
-    assert_true(fabs(scale_in_use(module) - 0.125) < 1e-7);
+    assert_true(fabs(one_key_score(module) - 0.125) < 1e-7);
     attnzoo_module_destroy(module);
     assert_null(strchr(attnzoo_version_string(), ','));
     assert_decimal_sign(',');

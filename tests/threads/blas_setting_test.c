@@ -4,9 +4,9 @@
  * skip.
  */
 #include "support/attention_case.h"
+#include "support/process.h"
 #include "support/testing.h"
 
-#include <dirent.h>
 #include <dlfcn.h>
 #include <pthread.h>
 
@@ -160,25 +160,14 @@ static void p45_the_setting_survives_concurrent_calls(void **state)
     set_threads(original);
 }
 
-static int threads_of_process(void)
-{
-    DIR *tasks = opendir("/proc/self/task");
-    assert_non_null(tasks);
-    int count = -2; /* . and .. */
-    while (readdir(tasks) != NULL)
-        count++;
-    closedir(tasks);
-    return count;
-}
-
 /* Calls from an application's own threads start no threads beyond those of the executors, and none stay behind. */
 static void p46_calls_from_a_thread_pool_do_not_multiply_threads(void **state)
 {
     call_from_threads(*state);
-    int before = threads_of_process();
+    int before = process_entries("task");
     for (int round = 0; round < 5; round++)
         call_from_threads(*state);
-    assert_true(threads_of_process() <= before);
+    assert_true(process_threads_fall_to(before));
 }
 
 int main(void)

@@ -6,10 +6,8 @@
 #include "usage.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 static enum outcome print_version(void)
 {
@@ -68,20 +66,8 @@ static enum outcome dispatch(int count, char *const *words)
     return fail_usage("%s: no such command; there are list, describe, run, --version and --help", words[0]);
 }
 
-/* A file opened while one of these is closed would take its number, and get what is meant for the user. */
-static void occupy_standard_streams(void)
-{
-    int descriptor;
-    do
-        descriptor = open("/dev/null", O_RDONLY);
-    while (descriptor >= 0 && descriptor <= STDERR_FILENO);
-    if (descriptor >= 0)
-        close(descriptor);
-}
-
 int main(int argument_count, char **arguments)
 {
-    occupy_standard_streams();
     enum outcome outcome =
         argument_count > 0 ? dispatch(argument_count - 1, arguments + 1) : fail_usage("no arguments at all");
     errno = 0;

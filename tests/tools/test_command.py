@@ -143,7 +143,7 @@ class TestInformation(CommandTest):
     def test_closed_standard_streams(self):
         done = subprocess.run(["sh", "-c", '"$0" list >&-', ATTNZOO], capture_output=True, text=True)
         self.check_failure(done, 1, "standard output")
-        # With all three closed, an output file must not become standard output or standard error.
+        # With all three closed, the outputs get their numbers, and must still hold nothing but what is theirs.
         words = [ATTNZOO, *self.run_words("--time")]
         subprocess.run(["sh", "-c", '"$@" <&- >&- 2>&-', "sh", *words], cwd=self.folder)
         self.assert_close(self.load("context.npy"), self.expected()[0])

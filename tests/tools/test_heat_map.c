@@ -1,6 +1,7 @@
 /*
  * test_heat_map.c: what a heat map shows, cell by cell and in the pixels of the picture.
  */
+#include "attention_picture.h"
 #include "colour_scale.h"
 #include "heat_cells.h"
 #include "heat_layout.h"
@@ -214,6 +215,72 @@ static void test_nothing_to_draw(void **state)
     }
 }
 
+/* The picture of weights 0, 1, 2, ... of this shape, to be freed. */
+static char *picture_of(int32_t rank, const int64_t *shape, bool has_batches, const struct array *key_lengths,
+                        size_t *size)
+{
+    const struct array none = {0};
+    struct array attention;
+    assert_int_equal(array_allocate(&attention, ATTNZOO_DTYPE_FLOAT32, rank, shape, "attention"), OUTCOME_OK);
+    for (int64_t index = 0; index < array_element_count(&attention); index++)
+        ((float *)attention.data)[index] = (float)index;
+    char *bytes = NULL;
+    FILE *stream = open_memstream(&bytes, size);
+    assert_non_null(stream);
+    enum outcome outcome = attention_picture_write("mechanism", &attention, has_batches, &none,
+                                                   key_lengths == NULL ? &none : key_lengths, stream);
+    assert_int_equal(fclose(stream), 0);
+    array_free(&attention);
+    if (outcome != OUTCOME_OK) {
+        free(bytes);
+        return NULL;
+    }
+    return bytes;
+}
+
+static void check_same_picture(int32_t rank, const int64_t *shape, bool has_batches, const int64_t *whole_shape)
+{
+    size_t size, whole_size;
+    char *picture = picture_of(rank, shape, has_batches, NULL, &size);
+    char *whole = picture_of(4, whole_shape, true, NULL, &whole_size);
+    assert_int_equal(size, whole_size);
+    assert_memory_equal(picture, whole, size);
+    free(picture);
+    free(whole);
+}
+
+static void test_axes_that_are_left_out(void **state)
+{
+    (void)state;
+    check_same_picture(2, (int64_t[]){3, 5}, false, (int64_t[]){1, 1, 3, 5});
+    check_same_picture(3, (int64_t[]){2, 3, 5}, false, (int64_t[]){1, 2, 3, 5});
+    check_same_picture(3, (int64_t[]){2, 3, 5}, true, (int64_t[]){2, 1, 3, 5});
+    size_t size;
+    assert_null(picture_of(1, (int64_t[]){3}, false, NULL, &size));
+    assert_null(picture_of(5, (int64_t[]){1, 1, 1, 3, 5}, true, NULL, &size));
+    assert_non_null(strstr(problem_text(), "has 5 axes"));
+}
+
+static void test_lengths_of_either_type(void **state)
+{
+    (void)state;
+    int32_t narrow[] = {5, 2};
+    int64_t wide[] = {5, 2};
+    const struct array narrow_lengths = {ATTNZOO_DTYPE_INT32, 1, {2}, narrow};
+    const struct array wide_lengths = {ATTNZOO_DTYPE_INT64, 1, {2}, wide};
+    const int64_t shape[] = {2, 1, 3, 5};
+    size_t narrow_size, wide_size, plain_size;
+    char *narrow_picture = picture_of(4, shape, true, &narrow_lengths, &narrow_size);
+    char *wide_picture = picture_of(4, shape, true, &wide_lengths, &wide_size);
+    char *plain = picture_of(4, shape, true, NULL, &plain_size);
+    assert_int_equal(narrow_size, wide_size);
+    assert_memory_equal(narrow_picture, wide_picture, wide_size);
+    assert_true(plain_size != wide_size || memcmp(plain, wide_picture, wide_size) != 0);
+    free(narrow_picture);
+    free(wide_picture);
+    free(plain);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -227,6 +294,8 @@ int main(void)
         cmocka_unit_test(test_reduction_covers_each_weight_once),
         cmocka_unit_test(test_reduced_cells_at_the_edge_of_padding),
         cmocka_unit_test(test_nothing_to_draw),
+        cmocka_unit_test(test_axes_that_are_left_out),
+        cmocka_unit_test(test_lengths_of_either_type),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

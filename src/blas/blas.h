@@ -41,7 +41,10 @@ void attnzoo_blas_multiply_add_split(int64_t largest, int64_t rows, int64_t colu
 void attnzoo_blas_open(int32_t threads);
 void attnzoo_blas_close(int32_t threads);
 
-/** Around the products of one thread inside an open span; returns what attnzoo_blas_leave() must be given. */
+/**
+ * Around the products of one thread; returns what attnzoo_blas_leave() must be given. The thread that opens a span
+ * enters before and leaves after it: opening and closing may change the thread's own setting too.
+ */
 int32_t attnzoo_blas_enter(void);
 void attnzoo_blas_leave(int32_t entered);
 

@@ -161,7 +161,7 @@ int32_t attnzoo_blas_enter(void)
 
 void attnzoo_blas_leave(int32_t entered)
 {
-    if (entered > 1)
+    if (entered > 0)
         omp_set_num_threads(entered);
 }
 

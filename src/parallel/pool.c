@@ -63,14 +63,12 @@ static char *scratch_of(const struct attnzoo_pool *pool, int32_t number)
 static void take_items(struct attnzoo_pool *pool, int32_t number)
 {
     const struct attnzoo_pool_work *work = &pool->work;
-    int32_t entered = attnzoo_blas_enter();
     for (;;) {
         int64_t item = atomic_fetch_add_explicit(&pool->next_item, 1, memory_order_relaxed);
         if (item >= pool->phase.item_count)
             break;
         pool->phase.task(work->job, item, scratch_of(pool, number), pool->memory);
     }
-    attnzoo_blas_leave(entered);
 }
 
 static void *serve(void *argument)
@@ -88,7 +86,9 @@ static void *serve(void *argument)
         if (worker->number > pool->workers_wanted)
             continue;
         pthread_mutex_unlock(&pool->lock);
+        int32_t entered = attnzoo_blas_enter();
         take_items(pool, worker->number);
+        attnzoo_blas_leave(entered);
         pthread_mutex_lock(&pool->lock);
         if (--pool->workers_busy == 0)
             pthread_cond_signal(&pool->finished);
@@ -269,10 +269,12 @@ static void run_phases(struct attnzoo_pool *pool, const struct attnzoo_pool_work
 {
     int32_t threads = threads_for(pool, work);
     pool->work = *work;
+    int32_t entered = attnzoo_blas_enter();
     attnzoo_blas_open(threads);
     for (int32_t phase = 0; phase < work->phase_count; phase++)
         run_phase(pool, &work->phases[phase], threads - 1);
     attnzoo_blas_close(threads);
+    attnzoo_blas_leave(entered);
 }
 
 static attnzoo_status run_alone(const struct attnzoo_pool_work *work)

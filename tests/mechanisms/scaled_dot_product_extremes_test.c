@@ -1,6 +1,6 @@
 /*
- * tests/mechanisms/scaled_dot_product_extremes_test.c: scores at and beyond the ends of the float range, and NaN, where a
- * shortcut in the library could lose them. Pitfalls with a number are in the *_pitfalls_test.c files.
+ * tests/mechanisms/scaled_dot_product_extremes_test.c: scores at and beyond the ends of the float range, and NaN, where
+ * a shortcut in the library could lose them. Pitfalls with a number are in the *_pitfalls_test.c files.
  */
 #include "mechanisms/pitfalls.h"
 

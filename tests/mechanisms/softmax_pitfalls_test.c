@@ -77,22 +77,27 @@ static void p06_hidden_values_swallow_ordinary_scores(void **state)
     attention_case_destroy(&test);
 }
 
-/* The lowest float from the bias and again from the linear bias, or from the product itself: still the lowest float. */
+/* The lowest float from the bias and again from the linear bias, or from the product itself: still the lowest float. So
+ * with a dense bias, a boolean mask, both or neither. */
 static void p06_sums_below_the_float_range_stay_finite(void **state)
 {
     (void)state;
-    for (int way = 0; way < 3; way++) {
+    for (int way = 0; way < 12; way++) {
         struct attention_case test;
         plan_one_head(&test, 2, 130);
-        attention_case_plan_bias(&test, 1, 1, 2, 130);
+        if (way % 3 == 0 || way / 3 % 2 == 0)
+            attention_case_plan_bias(&test, 1, 1, 2, 130);
+        if (way >= 6)
+            attention_case_plan_boolean(&test, 1, 1, 1, 130);
         test.slopes = test_tensor_plan(ATTNZOO_DTYPE_FLOAT32, 1, (int64_t[]){1});
         test.has_offset = true;
         test.offset = 1000;
         allocate_and_fill(&test);
-        set_all(&test.query, way == 2 ? 1e30 : 0.0);
-        set_all(&test.key, way == 2 ? -1e30 : 0.0);
-        set_all(&test.bias, way == 0 ? -(double)FLT_MAX : 0.0);
-        set_all(&test.slopes, way < 2 ? (double)FLT_MAX : 0.0);
+        set_all(&test.query, way % 3 == 2 ? 1e30 : 0.0);
+        set_all(&test.key, way % 3 == 2 ? -1e30 : 0.0);
+        set_all(&test.bias, way % 3 == 0 ? -(double)FLT_MAX : 0.0);
+        set_all(&test.slopes, way % 3 < 2 ? (double)FLT_MAX : 0.0);
+        set_all(&test.boolean, 1.0);
         for (int64_t i = 0; i < test.value.count; i++)
             test.value.values[i] = (double)(i % 8);
         assert_ok(attention_case_run(&test, NULL));

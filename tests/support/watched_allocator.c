@@ -78,7 +78,7 @@ static bool is_blas(void *caller)
         return false;
     const char *slash = strrchr(place.dli_fname, '/');
     const char *name = slash != NULL ? slash + 1 : place.dli_fname;
-    return strstr(name, "blas") != NULL || strstr(name, "blis") != NULL;
+    return strstr(name, "blas") != NULL || strstr(name, "blis") != NULL || strstr(name, "gomp") != NULL;
 }
 
 /* Counts an allocation; false if it is to fail. */

@@ -40,6 +40,13 @@ static struct attention_sizes random_sizes(struct random_source *source)
         .value_size = HEAD_SIZES[random_between(source, 0, HEAD_SIZE_COUNT - 1)],
     };
     sizes.heads = sizes.key_heads * random_between(source, 1, 4);
+    /* A few queries over a long cache of keys, which may be split over the keys. */
+    if (random_chance(source, 0.02)) {
+        sizes.batch = 1;
+        sizes.queries = random_between(source, 1, 8);
+        sizes.keys = random_between(source, 2000, 6000);
+        sizes.head_size = HEAD_SIZES[random_between(source, 1, 6)];
+    }
     /* The reference is slow: most cases are kept small, a few may be large. */
     double most_work = random_chance(source, 0.02) ? 1e8 : 4e6;
     if (work_of(&sizes) > most_work)

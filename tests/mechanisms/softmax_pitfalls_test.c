@@ -12,22 +12,29 @@
 #include <xmmintrin.h>
 #endif
 
+/* Rows take turns: one sees the last keys only, the next the first keys only. */
+static bool p05_is_seen(int64_t row, int64_t key, int64_t keys)
+{
+    return row % 2 == 0 ? key >= keys - 10 : key < 3;
+}
+
 /* Whole leading or trailing tiles are hidden, whatever the size of a tile is. */
 static void p05_tiles_hidden_whole_before_and_after_visible_ones(void **state)
 {
     (void)state;
     const int64_t queries[] = {1, 5, 130};
+    const int64_t keys[] = {9000, 5000, 1500};
     for (int i = 0; i < 12; i++) {
         struct attention_case test;
-        plan_one_head(&test, queries[i % 3], 1500);
+        int64_t rows = i % 6 < 3 ? 1 : queries[i % 3];
+        plan_one_head(&test, queries[i % 3], keys[i % 3]);
         if (i < 6)
-            attention_case_plan_boolean(&test, 1, 1, i < 3 ? 1 : queries[i % 3], 1500);
+            attention_case_plan_boolean(&test, 1, 1, rows, keys[i % 3]);
         else
-            attention_case_plan_bias(&test, 1, 1, i < 9 ? 1 : queries[i % 3], 1500);
+            attention_case_plan_bias(&test, 1, 1, rows, keys[i % 3]);
         allocate_and_fill(&test);
         for (int64_t k = 0; k < test.boolean.count + test.bias.count; k++) {
-            /* Rows differ: the first see the last keys only, the last rows the first keys only. */
-            bool is_seen = (k / 1500) % 2 == 0 ? k % 1500 >= 1490 : k % 1500 < 3;
+            bool is_seen = p05_is_seen(k / keys[i % 3], k % keys[i % 3], keys[i % 3]);
             if (i < 6)
                 test.boolean.values[k] = is_seen;
             else
@@ -36,6 +43,23 @@ static void p05_tiles_hidden_whole_before_and_after_visible_ones(void **state)
         check_everywhere(&test);
         attention_case_destroy(&test);
     }
+}
+
+/* Scores that rise or fall along a long row: maxima of parts of the keys differ by much. */
+static void p05_maxima_that_differ_along_the_keys(void **state)
+{
+    (void)state;
+    for (int64_t queries = 1; queries <= 3; queries++)
+        for (int direction = -1; direction <= 1; direction += 2) {
+            struct attention_case test;
+            plan_one_head(&test, queries, 7000);
+            attention_case_plan_bias(&test, 1, 1, 1, 7000);
+            allocate_and_fill(&test);
+            for (int64_t k = 0; k < 7000; k++)
+                test.bias.values[k] = direction * (double)(k / 10) * 0.125;
+            check_everywhere(&test);
+            attention_case_destroy(&test);
+        }
 }
 
 static void assert_uniform(const struct attention_case *test)
@@ -403,6 +427,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(p05_tiles_hidden_whole_before_and_after_visible_ones),
+        cmocka_unit_test(p05_maxima_that_differ_along_the_keys),
         cmocka_unit_test(p06_a_row_of_finite_hidden_values_is_uniform),
         cmocka_unit_test(p06_hidden_values_swallow_ordinary_scores),
         cmocka_unit_test(p06_sums_below_the_float_range_stay_finite),

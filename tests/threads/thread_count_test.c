@@ -90,6 +90,7 @@ static void p49_large_calls_do_not_depend_on_the_thread_count(void **state)
         attention_case_allocate(&test);
         attention_case_fill(&test, &source, 1.0);
         assert_same_bits(&test, (uint64_t)i);
+        assert_true(attention_case_compare(&test));
         attention_case_destroy(&test);
     }
 }

@@ -71,6 +71,7 @@ const char *allocator_last_caller(void)
     return text;
 }
 
+/* OpenMP's own library counts as part of a BLAS built on it: it ends the process where it gets no memory. */
 static bool is_blas(void *caller)
 {
     Dl_info place;

@@ -210,6 +210,10 @@ static void interleaved_views_that_share_no_element_are_fine(void **state)
     assert_ok(attnzoo_tensor_assign(places->context, memory + 14, ATTNZOO_DTYPE_FLOAT32, 2, (int64_t[]){N, D},
                                     (int64_t[]){16, 1}));
     assert_overlap(places, "context", "query");
+    /* The other way round: the query of one row reaches into the next row's context. */
+    assert_ok(attnzoo_tensor_set_data(places->query, memory + 14));
+    assert_ok(attnzoo_tensor_set_data(places->context, memory));
+    assert_overlap(places, "context", "query");
 }
 
 static void inputs_may_overlap_each_other(void **state)

@@ -68,5 +68,7 @@ void assert_row_is_nan(const struct attention_case *test, int64_t row)
 {
     for (int64_t d = 0; d < test->sizes.value_size; d++)
         assert_true(isnan(test->context.values[row * test->sizes.value_size + d]));
+    for (int64_t j = 0; j < test->sizes.keys; j++)
+        assert_true(isnan(test->attention.values[row * test->sizes.keys + j]));
     assert_true(isnan(test->log_sum_exp.values[row]));
 }

@@ -27,7 +27,7 @@ void assert_attention_pattern(const struct attention_case *test, int64_t batch, 
 /* Context 0, attention 0 and log-sum-exp -infinity; the row is counted over batches and heads too. */
 void assert_row_is_empty(const struct attention_case *test, int64_t row);
 
-/* NaN throughout: context, log-sum-exp, and the attention of the keys it sees. */
+/* NaN throughout: context, log-sum-exp and attention. */
 void assert_row_is_nan(const struct attention_case *test, int64_t row);
 
 /* Runs and compares; the caller changes values between calls. */

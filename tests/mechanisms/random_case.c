@@ -176,13 +176,6 @@ static void fill_masks(struct attention_case *test, struct random_source *source
             test->bias.values[i] = -INFINITY;
 }
 
-/* What repeats in memory has one value for all its indices. */
-static void make_repeats_equal(struct test_tensor *tensor)
-{
-    test_tensor_store(tensor);
-    test_tensor_load(tensor);
-}
-
 /* Now and then a NaN that some rows see. */
 static void fill_faults(struct attention_case *test, struct random_source *source)
 {
@@ -190,10 +183,10 @@ static void fill_faults(struct attention_case *test, struct random_source *sourc
     struct test_tensor *suspect = suspects[random_between(source, 0, 3)];
     if (suspect->count > 0 && random_chance(source, 0.08))
         suspect->values[random_between(source, 0, suspect->count - 1)] = NAN;
-    make_repeats_equal(suspect);
+    test_tensor_make_repeats_equal(suspect);
     if (test->bias.count > 0 && random_chance(source, 0.05))
         test->bias.values[random_between(source, 0, test->bias.count - 1)] = INFINITY;
-    make_repeats_equal(&test->bias);
+    test_tensor_make_repeats_equal(&test->bias);
 }
 
 static bool is_key_seen(const struct attention_case *test, const struct reference_problem *problem, int64_t batch,
@@ -213,14 +206,6 @@ static void poison_key(struct test_tensor *tensor, int64_t row, int64_t width)
         tensor->values[row * width + d] = NAN;
 }
 
-static bool repeats(const struct test_tensor *tensor)
-{
-    for (int32_t axis = 0; axis < tensor->rank; axis++)
-        if (tensor->repeated[axis])
-            return true;
-    return false;
-}
-
 /* Keys and values that no query sees hold NaN. */
 static void poison_hidden_keys(struct attention_case *test)
 {
@@ -235,9 +220,9 @@ static void poison_hidden_keys(struct attention_case *test)
                 if (is_key_seen(test, &problem, b, g, j))
                     continue;
                 int64_t row = (b * sizes.key_heads + g) * sizes.keys + j;
-                if (!repeats(&test->key))
+                if (!test_tensor_repeats(&test->key))
                     poison_key(&test->key, row, sizes.head_size);
-                if (!repeats(&test->value))
+                if (!test_tensor_repeats(&test->value))
                     poison_key(&test->value, row, sizes.value_size);
             }
 }
@@ -260,8 +245,8 @@ void random_case_create(struct attention_case *test, struct random_source *sourc
     attention_case_allocate(test);
     attention_case_fill(test, source, random_chance(source, 0.3) ? 3.0 : 1.0);
     fill_masks(test, source);
-    make_repeats_equal(&test->boolean);
-    make_repeats_equal(&test->bias);
+    test_tensor_make_repeats_equal(&test->boolean);
+    test_tensor_make_repeats_equal(&test->bias);
     fill_faults(test, source);
     if (random_chance(source, 0.7))
         poison_hidden_keys(test);

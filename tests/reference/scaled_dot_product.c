@@ -194,10 +194,8 @@ static void compute_row(const struct reference_problem *problem, struct row *row
     for (int64_t d = 0; d < value_size && row->is_nan; d++)
         result->context[index * value_size + d] = NAN;
     for (int64_t j = 0; j < keys; j++) {
-        if (!row->seen[j])
-            continue;
         result->attention[index * keys + j] = row->is_nan ? (double)NAN : row->weight[j];
-        result->attention_bound[index * keys + j] = row->weight_error[j];
+        result->attention_bound[index * keys + j] = row->is_nan ? 0.0 : row->weight_error[j];
     }
     result->log_sum_exp[index] = row->is_nan ? (double)NAN : row->maximum + log(rounding.sum);
     result->log_sum_exp_bound[index] = row->is_nan ? 0.0 : rounding_of_log_sum_exp(&rounding, row->maximum);

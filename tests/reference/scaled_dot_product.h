@@ -38,10 +38,11 @@ struct reference_problem {
     const double *segments; /* [B, M] or NULL */
 };
 
-/* Each array belongs to the result. A row with a NaN or an infinity among its scores is NaN throughout. */
+/* Each array belongs to the result. A row with a NaN or +infinity among its scores is NaN throughout, for keys that it
+ * does not see too. */
 struct reference_result {
     double *context, *context_bound;         /* [B, H, N, Dv] */
-    double *attention, *attention_bound;     /* [B, H, N, M]; 0 with bound 0 for hidden keys, in NaN rows too */
+    double *attention, *attention_bound;     /* [B, H, N, M] */
     double *log_sum_exp, *log_sum_exp_bound; /* [B, H, N] */
 };
 

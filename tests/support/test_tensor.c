@@ -97,27 +97,11 @@ static int64_t next_place(const struct test_tensor *tensor, int64_t index[TEST_T
     return place;
 }
 
-/* The compact index with the axes that repeat at 0. */
-static int64_t original_of(const struct test_tensor *tensor, int64_t compact)
-{
-    int64_t original = 0;
-    int64_t stride = 1;
-    for (int32_t axis = tensor->rank - 1; axis >= 0; axis--) {
-        int64_t index = compact % tensor->shape[axis];
-        compact /= tensor->shape[axis];
-        original += tensor->repeated[axis] ? 0 : index * stride;
-        stride *= tensor->shape[axis];
-    }
-    return original;
-}
-
 void test_tensor_fill(struct test_tensor *tensor, struct random_source *source, double lowest, double highest)
 {
-    for (int64_t i = 0; i < tensor->count; i++) {
-        int64_t original = original_of(tensor, i);
-        tensor->values[i] = original < i ? tensor->values[original]
-                                         : element_rounded(tensor->dtype, random_real(source, lowest, highest));
-    }
+    for (int64_t i = 0; i < tensor->count; i++)
+        tensor->values[i] = element_rounded(tensor->dtype, random_real(source, lowest, highest));
+    test_tensor_make_repeats_equal(tensor);
 }
 
 void test_tensor_set(struct test_tensor *tensor, const double *values)
@@ -146,6 +130,22 @@ void test_tensor_load(struct test_tensor *tensor)
         tensor->values[i] = element_read(tensor->memory.bytes + place * element_size, tensor->dtype);
         place = next_place(tensor, index, place);
     }
+}
+
+bool test_tensor_repeats(const struct test_tensor *tensor)
+{
+    for (int32_t axis = 0; axis < tensor->rank; axis++)
+        if (tensor->repeated[axis])
+            return true;
+    return false;
+}
+
+void test_tensor_make_repeats_equal(struct test_tensor *tensor)
+{
+    if (!test_tensor_repeats(tensor))
+        return;
+    test_tensor_store(tensor);
+    test_tensor_load(tensor);
 }
 
 void test_tensor_poison(struct test_tensor *tensor)

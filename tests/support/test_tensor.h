@@ -55,6 +55,12 @@ void test_tensor_fill(struct test_tensor *tensor, struct random_source *source, 
 /* Sets each value from its compact index. Not for axes that repeat. */
 void test_tensor_set(struct test_tensor *tensor, const double *values);
 
+/* Does an axis repeat? */
+bool test_tensor_repeats(const struct test_tensor *tensor);
+
+/* Gives all indices that show the same element the same value. */
+void test_tensor_make_repeats_equal(struct test_tensor *tensor);
+
 /* values -> memory */
 void test_tensor_store(struct test_tensor *tensor);
 

@@ -1,7 +1,8 @@
 /*
  * tests/support/watched_allocator.h: takes the place of the C library's allocation functions in the program it is
  * linked into, counts what they are asked for, and makes chosen ones fail. What the BLAS library and
- * its OpenMP ask for is counted apart and never fails: they have no way to say so, and OpenMP ends the program. For glibc, and not for sanitizers, which take the same place.
+ * its OpenMP ask for is counted apart and never fails: they have no way to say so, and OpenMP ends the program. For
+ * glibc, and not for sanitizers, which take the same place.
  */
 #ifndef ATTNZOO_TESTS_WATCHED_ALLOCATOR_H
 #define ATTNZOO_TESTS_WATCHED_ALLOCATOR_H

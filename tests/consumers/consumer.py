@@ -129,7 +129,8 @@ def main():
     library.attnzoo_mask_destroy(mask)
     library.attnzoo_executor_destroy(executor)
     library.attnzoo_module_destroy(module)
-    print(f"Python, libattnzoo {library.attnzoo_version_string().decode()}: error {max(errors):.1e}; refused: {message}")
+    version = library.attnzoo_version_string().decode()
+    print(f"Python, libattnzoo {version}: error {max(errors):.1e}; refused: {message}")
 
 
 if __name__ == "__main__":

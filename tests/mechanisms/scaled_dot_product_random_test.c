@@ -8,7 +8,7 @@
 
 #include <inttypes.h>
 
-enum { EXECUTOR_COUNT = 4, DEFAULT_CASES = 3000 };
+enum { EXECUTOR_COUNT = 4, DEFAULT_CASES = 5000 };
 
 struct executors {
     attnzoo_executor *by_thread_count[EXECUTOR_COUNT]; /* [0]: none */

@@ -80,6 +80,17 @@ static int name_and_version_length(const char *config)
     return space == NULL ? (int)strlen(config) : (int)(space - config);
 }
 
+static int32_t read_thread_limit(const char *config)
+{
+    /* A serial OpenBLAS bears one caller at a time, unless it was built with locks; its configuration says so then. */
+    if (has_openblas() && openblas_get_parallel() == OPENBLAS_SERIAL && strstr(config, "USE_LOCKING") == NULL)
+        return 1;
+    /* Any OpenBLAS ends the process when more threads call it than it has buffers for; it says how many it has. */
+    const char *limit = strstr(config, "MAX_THREADS=");
+    int threads = limit != NULL ? atoi(limit + strlen("MAX_THREADS=")) : THREAD_LIMIT;
+    return threads < 1 ? 1 : threads > THREAD_LIMIT ? THREAD_LIMIT : threads;
+}
+
 /* Once, because openblas_get_config() writes into a buffer that all threads share. */
 static void read_description(void)
 {
@@ -96,11 +107,7 @@ static void read_description(void)
     } else {
         snprintf(description, sizeof description, "a CBLAS that does not tell its name");
     }
-    /* OpenBLAS ends the process when more threads call it than it has buffers for; its configuration text says
-     * for how many it was built. */
-    const char *limit = strstr(config, "MAX_THREADS=");
-    int threads = limit != NULL ? atoi(limit + strlen("MAX_THREADS=")) : THREAD_LIMIT;
-    thread_limit = threads < 1 ? 1 : threads > THREAD_LIMIT ? THREAD_LIMIT : threads;
+    thread_limit = read_thread_limit(config);
 }
 
 int32_t attnzoo_blas_thread_limit(void)

@@ -142,8 +142,9 @@ ATTNZOO_API attnzoo_status attnzoo_module_output_shape(const attnzoo_module *mod
  * @param value      scaled_dot_product: [B, G, M, Dv].
  * @param mask       what may be seen, and biases; NULL hides nothing.
  * @param state      carried from call to call; NULL where the mechanism has none.
- * @param context    output: [B, H, N, Dv], float32, float16 or bfloat16, any strides that do not overlap.
- *                   Leading axes of size 1 may be left out, as above.
+ * @param context    output: [B, H, N, Dv], float32, float16 or bfloat16. Any strides that nest: sorted by size, each
+ *                   passes all that the smaller ones reach (transposed, sliced, reversed and interleaved views do;
+ *                   others are refused even where no element repeats). Leading axes of size 1 may be left out.
  * @param attention  output: [B, H, N, M], as context; NULL if it is not wanted. Without it no N x M memory
  *                   is used or written.
  * Inputs of 16 bits are widened and all arithmetic is float32; outputs of 16 bits are rounded to nearest.

@@ -164,7 +164,8 @@ static void merging_with_nothing_changes_nothing(void **state)
     start(&empty);
     struct attnzoo_softmax_rows into = rows_of(&row), from = rows_of(&empty);
     attnzoo_softmax_merge(&into, &from, 1, COLUMNS);
-    assert_memory_equal(&row, &before, sizeof row);
+    assert_memory_equal(row.context, before.context, sizeof row.context);
+    assert_true(row.maximum[0] == before.maximum[0] && row.sum[0] == before.sum[0]);
 }
 
 static void finished_weights_add_up_to_one(void **state)

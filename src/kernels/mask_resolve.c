@@ -98,7 +98,9 @@ static attnzoo_status check_lengths(const struct attnzoo_mask_tensor *tensor, co
     attnzoo_status status = check_per_batch(tensor, name, batch_count);
     if (status != ATTNZOO_STATUS_OK || !tensor->is_set)
         return status;
-    for (int64_t batch = 0; batch < batch_count; batch++) {
+    /* A stride of 0 can make a batch without end out of one length. */
+    int64_t distinct = tensor->view.strides[0] == 0 ? attnzoo_base_minimum(batch_count, 1) : batch_count;
+    for (int64_t batch = 0; batch < distinct; batch++) {
         int64_t length = element(&tensor->view, batch);
         if (length < 0 || length > largest)
             return attnzoo_base_fail(ATTNZOO_STATUS_INVALID_ARGUMENT,
@@ -153,7 +155,7 @@ static attnzoo_status check_segments(const struct attnzoo_mask_plan *plan)
                                  attnzoo_base_shape_text(has, ids->rank, ids->shape), plan->batch_count,
                                  plan->key_count);
     }
-    for (int64_t batch = 0; batch < plan->batch_count; batch++) {
+    for (int64_t batch = 0; plan->query_count > 0 && batch < plan->batch_count; batch++) {
         int64_t query_count = attnzoo_mask_query_length(plan, batch);
         int64_t first = attnzoo_mask_position(plan, batch, 0), last = first + query_count - 1;
         if (query_count > 0 && (first < 0 || last >= plan->key_count))

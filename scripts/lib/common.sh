@@ -19,9 +19,9 @@ configure_and_build() {
     cmake --build "$folder" --parallel "$(processors)"
 }
 
-# run_tests NAME [CTEST_OPTION...]: runs the tests built in build/NAME; none at all is a failure.
+# run_tests NAME [CTEST_OPTION...]: runs the tests built in build/NAME; none at all is a failure, as is one that hangs.
 run_tests() {
     local folder=$root/build/$1
     shift
-    ctest --test-dir "$folder" --output-on-failure --no-tests=error --parallel "$(processors)" "$@"
+    ctest --test-dir "$folder" --output-on-failure --no-tests=error --timeout 600 --parallel "$(processors)" "$@"
 }

@@ -26,6 +26,7 @@ extern void omp_set_num_threads(int threads) __attribute__((weak));
 extern int64_t bli_thread_get_num_threads(void) __attribute__((weak));
 extern void bli_thread_set_num_threads(int64_t threads) __attribute__((weak));
 extern const char *bli_info_get_version_str(void) __attribute__((weak));
+extern int64_t bli_info_get_enable_threading(void) __attribute__((weak));
 
 /* What openblas_get_parallel() answers. */
 enum { OPENBLAS_SERIAL = 0, OPENBLAS_PTHREADS = 1, OPENBLAS_OPENMP = 2 };
@@ -84,6 +85,9 @@ static int32_t read_thread_limit(const char *config)
 {
     /* A serial OpenBLAS bears one caller at a time, unless it was built with locks; its configuration says so then. */
     if (has_openblas() && openblas_get_parallel() == OPENBLAS_SERIAL && strstr(config, "USE_LOCKING") == NULL)
+        return 1;
+    /* A BLIS built without threads has no locks around its memory either. */
+    if (!has_openblas() && has_blis() && bli_info_get_enable_threading != NULL && bli_info_get_enable_threading() == 0)
         return 1;
     /* Any OpenBLAS ends the process when more threads call it than it has buffers for; it says how many it has. */
     const char *limit = strstr(config, "MAX_THREADS=");

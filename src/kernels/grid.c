@@ -72,6 +72,9 @@ static void widen_strided(float *destination, const char *source, int32_t dtype,
 void attnzoo_kernel_widen(float *destination, const char *source, int32_t dtype, int64_t stride, int64_t count)
 {
     const void *start = source;
+    /* A view without elements may have no memory at all. */
+    if (count == 0)
+        return;
     if (stride != 1)
         widen_strided(destination, source, dtype, stride, count);
     else if (dtype == ATTNZOO_DTYPE_FLOAT32)

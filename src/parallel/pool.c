@@ -238,9 +238,11 @@ static attnzoo_status reserve(struct attnzoo_pool *pool, const struct attnzoo_po
     char *memory = get_memory(bytes);
     if (memory == NULL)
         return attnzoo_base_fail_memory((uint64_t)bytes);
-    free(pool->memory);
+    /* Freed last: a child forked meanwhile must not inherit a pointer to freed memory. */
+    char *outgrown = pool->memory;
     pool->memory = memory;
     pool->memory_bytes = bytes;
+    free(outgrown);
     return ATTNZOO_STATUS_OK;
 }
 

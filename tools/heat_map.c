@@ -214,7 +214,7 @@ static void draw_colour_bar(const struct drawing *drawing)
     const struct heat_layout *layout = &drawing->layout;
     gdFontPtr font = gdFontGetLarge();
     int left = layout->left + layout->panels_across * layout->step_across - 6, top = layout->top;
-    int height = layout->height - top - 60;
+    int height = layout->height - top - (24 + 2 * (SWATCH_SIDE + 10));
     height = height > BAR_HEIGHT_MAX ? BAR_HEIGHT_MAX : height < BAR_HEIGHT_MIN ? BAR_HEIGHT_MIN : height;
     for (int row = 0; row < height; row++)
         gdImageLine(drawing->image, left, top + row, left + BAR_WIDTH - 1, top + row,

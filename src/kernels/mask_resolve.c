@@ -9,7 +9,7 @@
 
 #include <inttypes.h>
 
-/* Positions are kept so far inside 63 bits that sums of two of them do not wrap. Sizes are far smaller. */
+/* Positions handed out are kept so far inside 63 bits that sums of two of them do not wrap. Sizes are far smaller. */
 static const int64_t FARTHEST = INT64_MAX / 4;
 
 static const struct attnzoo_mask_description hides_nothing = {.window_left = -1, .window_right = -1};
@@ -48,19 +48,34 @@ static int64_t key_length(const struct attnzoo_mask_plan *plan, int64_t batch)
     return length_of(&plan->description->key_lengths, batch, plan->key_count);
 }
 
-int64_t attnzoo_mask_position(const struct attnzoo_mask_plan *plan, int64_t batch, int64_t query)
+static int64_t query_offset(const struct attnzoo_mask_plan *plan, int64_t batch)
 {
     const struct attnzoo_mask_description *description = plan->description;
-    int64_t offset = plan->key_count - plan->query_count;
     if (description->has_offset)
-        offset = description->offset;
-    else if (description->offsets.is_set)
-        offset = element(&description->offsets.view, batch);
-    else if (description->alignment == ATTNZOO_ALIGNMENT_TOP_LEFT)
-        offset = 0;
-    else if (description->alignment == ATTNZOO_ALIGNMENT_LENGTHS)
-        offset = key_length(plan, batch) - attnzoo_mask_query_length(plan, batch);
+        return description->offset;
+    if (description->offsets.is_set)
+        return element(&description->offsets.view, batch);
+    if (description->alignment == ATTNZOO_ALIGNMENT_TOP_LEFT)
+        return 0;
+    if (description->alignment == ATTNZOO_ALIGNMENT_LENGTHS)
+        return key_length(plan, batch) - attnzoo_mask_query_length(plan, batch);
+    return plan->key_count - plan->query_count;
+}
+
+int64_t attnzoo_mask_position(const struct attnzoo_mask_plan *plan, int64_t batch, int64_t query)
+{
+    int64_t offset = query_offset(plan, batch);
     return attnzoo_base_maximum(-FARTHEST, attnzoo_base_minimum(offset, FARTHEST)) + query;
+}
+
+/* offset + step + query, or an end of the range where that does not fit. Offset and step come together first: they may
+ * both be huge and cancel out. */
+static int64_t shifted(int64_t offset, int64_t step, int64_t query)
+{
+    int64_t sum;
+    if (!attnzoo_base_add(offset, step, &sum))
+        return offset < 0 ? INT64_MIN : INT64_MAX;
+    return attnzoo_base_add(sum, query, &sum) ? sum : INT64_MAX;
 }
 
 struct attnzoo_key_span attnzoo_mask_span(const struct attnzoo_mask_plan *plan, int64_t batch, int64_t query)
@@ -69,18 +84,20 @@ struct attnzoo_key_span attnzoo_mask_span(const struct attnzoo_mask_plan *plan, 
     struct attnzoo_key_span span = {0, key_length(plan, batch)};
     if (query >= attnzoo_mask_query_length(plan, batch))
         return (struct attnzoo_key_span){span.end, span.end};
-    int64_t position = attnzoo_mask_position(plan, batch, query);
+    int64_t offset = query_offset(plan, batch);
     if (description->is_causal)
-        span.end = attnzoo_base_minimum(span.end, position + 1);
-    if (description->window_right >= 0) {
-        int64_t right = attnzoo_base_minimum(description->window_right, FARTHEST);
-        span.end = attnzoo_base_minimum(span.end, position + right + 1);
-    }
-    if (description->window_left >= 0) {
-        int64_t left = attnzoo_base_minimum(description->window_left, FARTHEST);
-        span.first = attnzoo_base_maximum(span.first, position - left);
-    }
+        span.end = attnzoo_base_minimum(span.end, shifted(offset, 1, query));
+    /* One more for the end, which is beyond the last key: of the query, since the window may be the largest number. */
+    if (description->window_right >= 0)
+        span.end = attnzoo_base_minimum(span.end, shifted(offset, description->window_right, query + 1));
+    if (description->window_left >= 0)
+        span.first = attnzoo_base_maximum(span.first, shifted(offset, -description->window_left, query));
     return span;
+}
+
+static bool differs_by_batch(const struct attnzoo_mask_tensor *tensor)
+{
+    return tensor->is_set && tensor->view.strides[0] != 0;
 }
 
 static attnzoo_status check_per_batch(const struct attnzoo_mask_tensor *tensor, const char *name, int64_t batch_count)
@@ -98,8 +115,7 @@ static attnzoo_status check_lengths(const struct attnzoo_mask_tensor *tensor, co
     attnzoo_status status = check_per_batch(tensor, name, batch_count);
     if (status != ATTNZOO_STATUS_OK || !tensor->is_set)
         return status;
-    /* A stride of 0 can make a batch without end out of one length. */
-    int64_t distinct = tensor->view.strides[0] == 0 ? attnzoo_base_minimum(batch_count, 1) : batch_count;
+    int64_t distinct = differs_by_batch(tensor) ? batch_count : attnzoo_base_minimum(batch_count, 1);
     for (int64_t batch = 0; batch < distinct; batch++) {
         int64_t length = element(&tensor->view, batch);
         if (length < 0 || length > largest)
@@ -142,6 +158,15 @@ static attnzoo_status check_slopes(const struct attnzoo_mask_plan *plan)
     return ATTNZOO_STATUS_OK;
 }
 
+/* How many batches may have positions of their own: a batch without end can be made of strides of 0. */
+static int64_t distinct_batches(const struct attnzoo_mask_plan *plan)
+{
+    const struct attnzoo_mask_description *description = plan->description;
+    bool differ = differs_by_batch(&description->offsets) || differs_by_batch(&description->key_lengths) ||
+                  differs_by_batch(&description->query_lengths);
+    return differ ? plan->batch_count : attnzoo_base_minimum(plan->batch_count, 1);
+}
+
 static attnzoo_status check_segments(const struct attnzoo_mask_plan *plan)
 {
     if (!plan->description->segments.is_set)
@@ -155,7 +180,7 @@ static attnzoo_status check_segments(const struct attnzoo_mask_plan *plan)
                                  attnzoo_base_shape_text(has, ids->rank, ids->shape), plan->batch_count,
                                  plan->key_count);
     }
-    for (int64_t batch = 0; plan->query_count > 0 && batch < plan->batch_count; batch++) {
+    for (int64_t batch = 0; batch < distinct_batches(plan); batch++) {
         int64_t query_count = attnzoo_mask_query_length(plan, batch);
         int64_t first = attnzoo_mask_position(plan, batch, 0), last = first + query_count - 1;
         if (query_count > 0 && (first < 0 || last >= plan->key_count))

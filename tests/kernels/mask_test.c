@@ -84,6 +84,34 @@ static void far_offsets_and_windows_do_not_wrap(void **state)
     assert_true(attnzoo_mask_span(&plan, 0, 2).end < 0);
 }
 
+/* Offset and window may both be huge; only what they come to together counts. */
+static void huge_offsets_and_windows_cancel_out_exactly(void **state)
+{
+    (void)state;
+    const int64_t half = INT64_C(1) << 62;
+    struct attnzoo_mask_description description = nothing_hidden();
+    description.has_offset = true;
+    description.offset = half;
+    description.window_left = half / 2;
+    struct attnzoo_mask_plan plan = resolve(&description, 1, 1, 1, 3);
+    assert_true(attnzoo_mask_span(&plan, 0, 0).first >= 3);
+    description.window_left = half - 1;
+    plan = resolve(&description, 1, 1, 2, 3);
+    assert_span(&plan, 0, 1, 3);
+    assert_span(&plan, 1, 2, 3);
+    description.window_left = -1;
+    description.offset = -half;
+    description.window_right = half - 1;
+    plan = resolve(&description, 1, 1, 2, 3);
+    assert_span(&plan, 0, 0, 0);
+    assert_span(&plan, 1, 0, 1);
+    description.offset = INT64_MAX;
+    description.window_right = INT64_MAX;
+    description.window_left = INT64_MAX;
+    plan = resolve(&description, 1, 1, 3, 4);
+    assert_span(&plan, 2, 2, 4);
+}
+
 /* Random masks: the cover of random tiles says no less than what single visibility says. */
 static void covers_agree_with_single_keys(void **state)
 {
@@ -178,6 +206,7 @@ int main(void)
         cmocka_unit_test(bottom_right_lines_up_the_last_query),
         cmocka_unit_test(windows_count_from_the_querys_own_key),
         cmocka_unit_test(far_offsets_and_windows_do_not_wrap),
+        cmocka_unit_test(huge_offsets_and_windows_cancel_out_exactly),
         cmocka_unit_test(covers_agree_with_single_keys),
         cmocka_unit_test(whole_tiles_are_recognised),
         cmocka_unit_test(applied_rows_agree_with_single_keys),

@@ -174,6 +174,12 @@ enum outcome output_file_open(struct output_file *file, const char *name)
     int descriptor = is_replaced ? create_temporary(file) : open(file->target, O_WRONLY | O_CLOEXEC);
     if (descriptor < 0)
         return fail("%s: %s", name, strerror(errno));
+    /* What was private stays private. */
+    if (exists && is_replaced && fchmod(descriptor, status.st_mode & 0777) != 0) {
+        int error = errno;
+        close(descriptor);
+        return fail("%s: %s", name, strerror(error));
+    }
     file->stream = fdopen(descriptor, "wb");
     if (file->stream == NULL) {
         close(descriptor);

@@ -404,6 +404,14 @@ class TestFailures(CommandTest):
             self.check_failure(self.call(*self.run_words("--attention", "attention.npy", context=target)), 1, target)
             self.check_nothing_happened()
 
+    def test_replaced_outputs_keep_their_mode(self):
+        for mode in (0o600, 0o640, 0o604):
+            target = self.folder / "context.npy"
+            target.touch()
+            target.chmod(mode)
+            self.run_well()
+            self.assertEqual(target.stat().st_mode & 0o777, mode)
+
     def test_full_device(self):
         # A node of our own: were the command wrong and the user root, the one under /dev would be lost.
         try:

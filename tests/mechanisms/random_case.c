@@ -58,7 +58,7 @@ static struct attention_sizes random_sizes(struct random_source *source)
     return sizes;
 }
 
-static int32_t random_float_type(struct random_source *source)
+int32_t random_float_type(struct random_source *source)
 {
     static const int32_t types[] = {ATTNZOO_DTYPE_FLOAT32, ATTNZOO_DTYPE_FLOAT32, ATTNZOO_DTYPE_FLOAT32,
                                     ATTNZOO_DTYPE_FLOAT16, ATTNZOO_DTYPE_BFLOAT16};
@@ -70,13 +70,13 @@ static int32_t random_integer_type(struct random_source *source)
     return random_chance(source, 0.5) ? ATTNZOO_DTYPE_INT32 : ATTNZOO_DTYPE_INT64;
 }
 
-static void plan_input(struct test_tensor *tensor, struct random_source *source, int32_t dtype, int32_t least_rank)
+void random_plan_input(struct test_tensor *tensor, struct random_source *source, int32_t dtype, int32_t least_rank)
 {
     tensor->dtype = dtype;
     test_tensor_plan_any_layout(tensor, source, least_rank, true);
 }
 
-static void plan_output(struct test_tensor *tensor, struct random_source *source, int32_t dtype, int32_t least_rank)
+void random_plan_output(struct test_tensor *tensor, struct random_source *source, int32_t dtype, int32_t least_rank)
 {
     tensor->dtype = dtype;
     test_tensor_plan_any_layout(tensor, source, least_rank, false);
@@ -84,12 +84,12 @@ static void plan_output(struct test_tensor *tensor, struct random_source *source
 
 static void plan_data(struct attention_case *test, struct random_source *source)
 {
-    plan_input(&test->query, source, random_float_type(source), 2);
-    plan_input(&test->key, source, random_float_type(source), 2);
-    plan_input(&test->value, source, random_float_type(source), 2);
-    plan_output(&test->context, source, random_float_type(source), 2);
-    plan_output(&test->attention, source, random_float_type(source), 2);
-    plan_output(&test->log_sum_exp, source, ATTNZOO_DTYPE_FLOAT32, 1);
+    random_plan_input(&test->query, source, random_float_type(source), 2);
+    random_plan_input(&test->key, source, random_float_type(source), 2);
+    random_plan_input(&test->value, source, random_float_type(source), 2);
+    random_plan_output(&test->context, source, random_float_type(source), 2);
+    random_plan_output(&test->attention, source, random_float_type(source), 2);
+    random_plan_output(&test->log_sum_exp, source, ATTNZOO_DTYPE_FLOAT32, 1);
     if (random_chance(source, 0.5))
         test->attention.rank = 0;
     if (random_chance(source, 0.5))
@@ -109,11 +109,11 @@ static void plan_dense_masks(struct attention_case *test, struct random_source *
     if (random_chance(source, 0.3)) {
         static const int32_t types[] = {ATTNZOO_DTYPE_BOOL, ATTNZOO_DTYPE_INT32, ATTNZOO_DTYPE_INT64};
         attention_case_plan_boolean(test, shape[0][0], shape[0][1], shape[0][2], shape[0][3]);
-        plan_input(&test->boolean, source, types[random_between(source, 0, 2)], 1);
+        random_plan_input(&test->boolean, source, types[random_between(source, 0, 2)], 1);
     }
     if (random_chance(source, 0.3)) {
         attention_case_plan_bias(test, shape[1][0], shape[1][1], shape[1][2], shape[1][3]);
-        plan_input(&test->bias, source, random_float_type(source), 1);
+        random_plan_input(&test->bias, source, random_float_type(source), 1);
     }
 }
 
@@ -130,11 +130,11 @@ static void plan_positions(struct attention_case *test, struct random_source *so
     test->offset = random_between(source, -sizes.queries - 2, sizes.keys + 2);
     if (!test->has_offset && random_chance(source, 0.15)) {
         test->offsets = test_tensor_plan(ATTNZOO_DTYPE_INT64, 1, &sizes.batch);
-        plan_input(&test->offsets, source, random_integer_type(source), 1);
+        random_plan_input(&test->offsets, source, random_integer_type(source), 1);
     }
     if (random_chance(source, 0.2)) {
         test->slopes = test_tensor_plan(ATTNZOO_DTYPE_FLOAT32, 1, &sizes.heads);
-        plan_input(&test->slopes, source, random_float_type(source), 1);
+        random_plan_input(&test->slopes, source, random_float_type(source), 1);
     }
 }
 
@@ -142,11 +142,11 @@ static void plan_lengths(struct attention_case *test, struct random_source *sour
 {
     if (random_chance(source, 0.3)) {
         attention_case_plan_key_lengths(test);
-        plan_input(&test->key_lengths, source, random_integer_type(source), 1);
+        random_plan_input(&test->key_lengths, source, random_integer_type(source), 1);
     }
     if (random_chance(source, 0.2)) {
         attention_case_plan_query_lengths(test);
-        plan_input(&test->query_lengths, source, random_integer_type(source), 1);
+        random_plan_input(&test->query_lengths, source, random_integer_type(source), 1);
     }
 }
 
@@ -157,14 +157,22 @@ static void plan_segments(struct attention_case *test, struct random_source *sou
     if (sizes.queries > sizes.keys || !random_chance(source, 0.2))
         return;
     test->segments = test_tensor_plan(ATTNZOO_DTYPE_INT64, 2, (int64_t[]){sizes.batch, sizes.keys});
-    plan_input(&test->segments, source, random_integer_type(source), 1);
+    random_plan_input(&test->segments, source, random_integer_type(source), 1);
     test->offset = random_between(source, 0, sizes.keys - sizes.queries);
     test->offsets.rank = 0;
     if (test->alignment == ATTNZOO_ALIGNMENT_LENGTHS)
         test->alignment = ATTNZOO_ALIGNMENT_TOP_LEFT;
 }
 
-static void fill_masks(struct attention_case *test, struct random_source *source)
+void random_masks_plan(struct attention_case *test, struct random_source *source)
+{
+    plan_dense_masks(test, source);
+    plan_positions(test, source);
+    plan_lengths(test, source);
+    plan_segments(test, source);
+}
+
+void random_masks_fill(struct attention_case *test, struct random_source *source)
 {
     struct attention_sizes sizes = test->sizes;
     test_tensor_fill(&test->offsets, source, (double)-sizes.queries - 2.0, (double)sizes.keys + 2.0);
@@ -174,6 +182,8 @@ static void fill_masks(struct attention_case *test, struct random_source *source
     for (int64_t i = 0; i < test->bias.count && random_chance(source, 0.9); i++)
         if (random_chance(source, 0.1))
             test->bias.values[i] = -INFINITY;
+    test_tensor_make_repeats_equal(&test->boolean);
+    test_tensor_make_repeats_equal(&test->bias);
 }
 
 /* Now and then a NaN that some rows see. */
@@ -236,17 +246,11 @@ void random_case_create(struct attention_case *test, struct random_source *sourc
         test->softcap = random_real(source, 0.5, 20.0);
     plan_data(test, source);
     test->is_masked = random_chance(source, 0.85);
-    if (test->is_masked) {
-        plan_dense_masks(test, source);
-        plan_positions(test, source);
-        plan_lengths(test, source);
-        plan_segments(test, source);
-    }
+    if (test->is_masked)
+        random_masks_plan(test, source);
     attention_case_allocate(test);
     attention_case_fill(test, source, random_chance(source, 0.3) ? 3.0 : 1.0);
-    fill_masks(test, source);
-    test_tensor_make_repeats_equal(&test->boolean);
-    test_tensor_make_repeats_equal(&test->bias);
+    random_masks_fill(test, source);
     fill_faults(test, source);
     if (random_chance(source, 0.7))
         poison_hidden_keys(test);

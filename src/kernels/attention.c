@@ -1,16 +1,16 @@
 /*
- * kernels/attention.c: the work on one block: tiles of scores, online softmax, sums of values, outputs. How a
- * problem is cut into blocks is in attention_plan.c; what masks do is in mask_*.c; where scores come from is a source.
+ * kernels/attention.c: the work on one block: tiles of scores, online softmax, sums of values. How a problem is cut into
+ * blocks is in attention_plan.c; what masks do is in mask_*.c; where scores come from is a source; what becomes of a
+ * finished block is in attention_output.c.
  */
 #include "kernels/attention.h"
 
 #include "base/checked.h"
 #include "blas/blas.h"
-#include "kernels/attention_plan.h"
+#include "kernels/attention_block.h"
 #include "kernels/softmax.h"
 #include "kernels/vectors.h"
 
-#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -18,151 +18,45 @@
  * can see: that cuts the work on the frontier's tiles by almost half. */
 enum { STRIP_ROWS = 64 };
 
-/* Multiply-adds worth a thread of their own: far more than waking one costs. */
-enum { WORK_PER_THREAD = 1 << 20 };
-
-struct worker {
-    const struct attnzoo_attention_plan *plan;
-    const struct attnzoo_attention *problem;
-    struct attnzoo_attention_scratch scratch;
-    struct attnzoo_tile block;
-    int64_t value_columns;
-};
-
-static struct attnzoo_key_span clip(struct attnzoo_key_span span, int64_t first, int64_t end)
-{
-    return (struct attnzoo_key_span){attnzoo_base_maximum(span.first, first), attnzoo_base_minimum(span.end, end)};
-}
-
-static bool is_empty(struct attnzoo_key_span span)
-{
-    return span.first >= span.end;
-}
-
-static int64_t row_count(const struct attnzoo_tile *tile)
-{
-    return tile->head_count * tile->query_count;
-}
-
-static struct attnzoo_key_span row_span(const struct worker *worker, int64_t row)
-{
-    return worker->scratch.spans[row % worker->block.query_count];
-}
-
-static int64_t row_head(const struct worker *worker, int64_t row)
-{
-    return worker->block.first_head + row / worker->block.query_count;
-}
-
-static int64_t row_query(const struct worker *worker, int64_t row)
-{
-    return worker->block.first_query + row % worker->block.query_count;
-}
-
-/* The keys that any of some rows can see, within limits. */
-static struct attnzoo_key_span union_of_spans(const struct worker *worker, int64_t first_row, int64_t rows,
-                                              struct attnzoo_key_span limits)
-{
-    struct attnzoo_key_span all = {limits.end, limits.first};
-    rows = attnzoo_base_minimum(rows, worker->block.query_count);
-    for (int64_t row = first_row; row < first_row + rows; row++) {
-        struct attnzoo_key_span span = clip(row_span(worker, row), limits.first, limits.end);
-        if (is_empty(span))
-            continue;
-        all.first = attnzoo_base_minimum(all.first, span.first);
-        all.end = attnzoo_base_maximum(all.end, span.end);
-    }
-    return all;
-}
-
-static bool every_row_sees_all(const struct worker *worker, const struct attnzoo_tile *tile)
-{
-    for (int64_t query = 0; query < tile->query_count; query++) {
-        struct attnzoo_key_span span = worker->scratch.spans[query];
-        if (span.first > tile->first_key || span.end < tile->first_key + tile->key_count)
-            return false;
-    }
-    return true;
-}
-
-static void start_block(struct worker *worker, const struct attnzoo_attention_plan *plan, int64_t number, void *scratch)
-{
-    const struct attnzoo_attention *problem = plan->problem;
-    *worker = (struct worker){.plan = plan,
-                              .problem = problem,
-                              .scratch = attnzoo_attention_scratch_at(plan, scratch),
-                              .block = attnzoo_attention_block(plan, number),
-                              .value_columns = problem->value.size[ATTNZOO_COLUMN]};
-    const struct attnzoo_tile *block = &worker->block;
-    for (int64_t query = 0; query < block->query_count; query++)
-        worker->scratch.spans[query] = attnzoo_mask_span(&problem->mask, block->batch, block->first_query + query);
-    memset(worker->scratch.scores, 0, (size_t)(plan->row_count * plan->key_count) * sizeof(float));
-    problem->source->open_queries(problem, block, worker->scratch.source_memory);
-}
-
-/* A strip of a tile: rows [first_row, first_row + rows) against the tile's keys [first_key, first_key + keys). */
-struct strip {
-    int64_t first_row;
-    int64_t rows;
-    int64_t first_key;
-    int64_t keys;
+/* How the mask meets a tile. */
+struct cover {
     /* No dense constraint hides any of it. */
     bool is_clear;
     /* Some row may not see some key. */
     bool may_hide;
 };
 
-static float *strip_scores(const struct worker *worker, int64_t row_in_strip)
+static bool every_row_sees_all(const struct attnzoo_attention_worker *worker, const struct attnzoo_tile *tile)
 {
-    return worker->scratch.scores + row_in_strip * worker->plan->key_count;
-}
-
-static void score_strip(const struct worker *worker, const struct attnzoo_tile *tile, const struct strip *strip)
-{
-    const struct attnzoo_attention *problem = worker->problem;
-    problem->source->fill(problem, tile, strip->first_row, strip->rows, strip->first_key, strip->keys,
-                          worker->scratch.scores, worker->plan->key_count, worker->scratch.source_memory);
-    if (problem->softcap > 0.0f)
-        for (int64_t row = 0; row < strip->rows; row++)
-            attnzoo_kernel_vectors()->cap_scores(strip_scores(worker, row), strip->keys, problem->softcap);
-}
-
-/* Masks one row of a strip, and tells which of its scores count, from the strip's first key. */
-static struct attnzoo_key_span mask_row(const struct worker *worker, const struct attnzoo_tile *tile,
-                                        const struct strip *strip, int64_t row)
-{
-    int64_t first_key = tile->first_key + strip->first_key;
-    struct attnzoo_key_span span = clip(row_span(worker, strip->first_row + row), first_key, first_key + strip->keys);
-    if (is_empty(span))
-        return (struct attnzoo_key_span){0, 0};
-    attnzoo_mask_apply(&worker->problem->mask, tile->batch, row_head(worker, strip->first_row + row),
-                       row_query(worker, strip->first_row + row), span.first, span.end - span.first, strip->is_clear,
-                       strip_scores(worker, row) + (span.first - first_key), worker->scratch.mask_memory);
-    return (struct attnzoo_key_span){span.first - first_key, span.end - first_key};
-}
-
-static void clear_outside(float *scores, struct attnzoo_key_span span, int64_t count)
-{
-    memset(scores, 0, (size_t)span.first * sizeof *scores);
-    memset(scores + span.end, 0, (size_t)(count - span.end) * sizeof *scores);
+    for (int64_t row = 0; row < attnzoo_attention_row_count(worker); row++) {
+        struct attnzoo_key_span span = worker->scratch.spans[row];
+        if (span.first > tile->first_key || span.end < tile->first_key + tile->key_count)
+            return false;
+    }
+    return true;
 }
 
 /* Turns a strip's scores into weights; returns whether all of them are finite. */
-static bool weigh_strip(const struct worker *worker, const struct attnzoo_tile *tile, const struct strip *strip)
+static bool weigh_strip(const struct attnzoo_attention_worker *worker, const struct attnzoo_strip *strip, bool is_clear)
 {
     bool is_finite = true;
-    for (int64_t row = 0; row < strip->rows; row++) {
-        float *scores = strip_scores(worker, row);
-        struct attnzoo_key_span span = mask_row(worker, tile, strip, row);
-        if (is_empty(span)) {
-            memset(scores, 0, (size_t)strip->keys * sizeof *scores);
+    int64_t first_key = strip->tile->first_key + strip->first_key;
+    for (int64_t row = 0; row < strip->row_count; row++) {
+        float *scores = attnzoo_attention_row_scores(strip, row);
+        struct attnzoo_key_span span = attnzoo_attention_mask_row(worker, strip, row, is_clear);
+        int64_t count = span.end - span.first;
+        if (attnzoo_attention_is_empty(span)) {
+            memset(scores, 0, (size_t)strip->key_count * sizeof *scores);
             continue;
         }
-        bool is_row_finite = attnzoo_softmax_add(&worker->scratch.rows, strip->first_row + row, worker->value_columns,
-                                                 scores + span.first, span.end - span.first,
-                                                 worker->problem->mask.is_dense);
+        if (worker->plan->keeps_scores)
+            memcpy(attnzoo_attention_output_at(worker, strip->first_row + row, first_key + span.first),
+                   scores + span.first, (size_t)count * sizeof *scores);
+        bool is_row_finite =
+            attnzoo_softmax_add(&worker->scratch.rows, strip->first_row + row, worker->plan->context_columns,
+                                scores + span.first, count, worker->problem->mask.is_dense);
         is_finite = is_finite && is_row_finite;
-        clear_outside(scores, span, strip->keys);
+        attnzoo_attention_clear_outside(scores, span, strip->key_count);
     }
     return is_finite;
 }
@@ -172,78 +66,102 @@ static bool weigh_strip(const struct worker *worker, const struct attnzoo_tile *
  * others' weight of 0 too. So its key is added row by row to those that see it, and the product gets zeros in its
  * place.
  */
-static const float *mend_values(const struct worker *worker, const struct attnzoo_tile *tile,
-                                const struct strip *strip, struct attnzoo_rows *values)
+static const float *mend_values(const struct attnzoo_attention_worker *worker, const struct attnzoo_strip *strip,
+                                struct attnzoo_rows *values)
 {
     const struct attnzoo_vectors *vectors = attnzoo_kernel_vectors();
+    const struct attnzoo_tile *tile = strip->tile;
+    int64_t columns = worker->problem->value.size[ATTNZOO_COLUMN];
     const float *source = values->data + strip->first_key * values->step;
     float *mended = NULL;
-    for (int64_t key = 0; key < strip->keys; key++) {
+    for (int64_t key = 0; key < strip->key_count; key++) {
         const float *value = source + key * values->step;
-        if (vectors->all_finite(value, worker->value_columns))
+        if (vectors->all_finite(value, columns))
             continue;
         if (mended == NULL) {
             mended = worker->scratch.mended_values;
-            for (int64_t other = 0; other < strip->keys; other++)
-                memcpy(mended + other * worker->value_columns, source + other * values->step,
-                       (size_t)worker->value_columns * sizeof(float));
+            for (int64_t other = 0; other < strip->key_count; other++)
+                memcpy(mended + other * columns, source + other * values->step, (size_t)columns * sizeof(float));
         }
-        memset(mended + key * worker->value_columns, 0, (size_t)worker->value_columns * sizeof(float));
-        for (int64_t row = 0; row < strip->rows; row++)
-            if (attnzoo_mask_sees(&worker->problem->mask, tile->batch, row_head(worker, strip->first_row + row),
-                                  row_query(worker, strip->first_row + row), tile->first_key + strip->first_key + key))
-                vectors->add_scaled(worker->scratch.rows.context + (strip->first_row + row) * worker->value_columns,
-                                    value, worker->value_columns, strip_scores(worker, row)[key]);
+        memset(mended + key * columns, 0, (size_t)columns * sizeof(float));
+        for (int64_t row = strip->first_row; row < strip->first_row + strip->row_count; row++)
+            if (attnzoo_mask_sees(&worker->problem->mask, tile->batch, attnzoo_attention_row_head(worker, row),
+                                  attnzoo_attention_row_query(worker, row), tile->first_key + strip->first_key + key))
+                vectors->add_scaled(attnzoo_attention_row_context(worker, row), value, columns,
+                                    attnzoo_attention_row_scores(strip, row - strip->first_row)[key]);
     }
     if (mended == NULL)
         return source;
-    values->step = attnzoo_base_maximum(worker->value_columns, 1);
+    values->step = attnzoo_base_maximum(columns, 1);
     return mended;
 }
 
-static void add_strip(const struct worker *worker, const struct attnzoo_tile *tile, const struct strip *strip,
+static void add_strip(const struct attnzoo_attention_worker *worker, const struct attnzoo_strip *strip, struct cover cover,
                       struct attnzoo_rows values)
 {
-    score_strip(worker, tile, strip);
-    bool is_finite = weigh_strip(worker, tile, strip);
+    const struct attnzoo_attention *problem = worker->problem;
+    int64_t columns = problem->value.size[ATTNZOO_COLUMN];
+    attnzoo_attention_score(worker, strip);
+    bool is_finite = weigh_strip(worker, strip, cover.is_clear);
     const float *source = values.data + strip->first_key * values.step;
-    if (strip->may_hide)
-        source = mend_values(worker, tile, strip, &values);
-    attnzoo_blas_multiply_add(strip->rows, worker->value_columns, strip->keys, worker->scratch.scores,
-                              worker->plan->key_count, source, values.step,
-                              worker->scratch.rows.context + strip->first_row * worker->value_columns,
-                              attnzoo_base_maximum(worker->value_columns, 1));
+    if (cover.may_hide)
+        source = mend_values(worker, strip, &values);
+    float *context = attnzoo_attention_row_context(worker, strip->first_row);
+    int64_t context_step = attnzoo_base_maximum(worker->plan->context_columns, 1);
+    attnzoo_blas_multiply_add(strip->row_count, columns, strip->key_count, strip->scores, strip->step, source,
+                              values.step, context, context_step);
+    if (problem->source->add_weights != NULL)
+        problem->source->add_weights(problem, strip, context + columns, context_step);
     if (!is_finite)
-        memset(worker->scratch.scores, 0,
-               (size_t)(worker->plan->row_count * worker->plan->key_count) * sizeof(float));
+        attnzoo_attention_clear_scores(worker);
 }
 
-static void add_tile(const struct worker *worker, const struct attnzoo_tile *tile)
+/* A tile that dense constraints hide whole still has to say so where scores are kept. */
+static void keep_hidden_tile(const struct attnzoo_attention_worker *worker, const struct attnzoo_tile *tile)
+{
+    if (!worker->plan->keeps_scores)
+        return;
+    for (int64_t row = 0; row < attnzoo_attention_row_count(worker); row++) {
+        struct attnzoo_key_span span =
+            attnzoo_attention_row_span(worker, row, tile->first_key, tile->first_key + tile->key_count);
+        float *scores = (float *)(void *)attnzoo_attention_output_at(worker, row, 0);
+        for (int64_t key = span.first; key < span.end; key++)
+            scores[key] = -INFINITY;
+    }
+}
+
+static void add_tile(const struct attnzoo_attention_worker *worker, const struct attnzoo_tile *tile)
 {
     const struct attnzoo_attention *problem = worker->problem;
-    enum attnzoo_tile_cover cover = attnzoo_mask_tile_cover(&problem->mask, tile);
-    if (cover == ATTNZOO_TILE_HIDDEN)
+    enum attnzoo_tile_cover tile_cover = attnzoo_mask_tile_cover(&problem->mask, tile);
+    if (tile_cover == ATTNZOO_TILE_HIDDEN) {
+        keep_hidden_tile(worker, tile);
         return;
-    problem->source->open_keys(problem, tile, worker->scratch.source_memory);
+    }
+    if (problem->source->open_keys != NULL)
+        problem->source->open_keys(problem, tile, worker->scratch.source_memory);
     int64_t value_head = tile->first_head / worker->plan->heads_per_group;
     struct attnzoo_rows values = attnzoo_grid_rows(&problem->value, tile->batch, value_head, tile->first_key,
                                                    tile->key_count, worker->scratch.value_memory);
-    int64_t rows = row_count(tile);
+    int64_t rows = attnzoo_attention_row_count(worker);
     bool crosses_frontier = !every_row_sees_all(worker, tile);
-    bool may_hide = crosses_frontier || cover == ATTNZOO_TILE_MIXED || problem->mask.description->bias.is_set;
+    struct cover cover = {.is_clear = tile_cover == ATTNZOO_TILE_CLEAR,
+                          .may_hide = crosses_frontier || tile_cover == ATTNZOO_TILE_MIXED ||
+                                      problem->mask.description->bias.is_set};
     int64_t strip_rows = crosses_frontier && tile->head_count == 1 ? STRIP_ROWS : rows;
-    struct attnzoo_key_span limits = {tile->first_key, tile->first_key + tile->key_count};
     for (int64_t first_row = 0; first_row < rows; first_row += strip_rows) {
-        struct strip strip = {.first_row = first_row,
-                              .rows = attnzoo_base_minimum(strip_rows, rows - first_row),
-                              .is_clear = cover == ATTNZOO_TILE_CLEAR,
-                              .may_hide = may_hide};
-        struct attnzoo_key_span seen = union_of_spans(worker, first_row, strip.rows, limits);
-        if (is_empty(seen))
+        struct attnzoo_strip strip = {.tile = tile,
+                                      .first_row = first_row,
+                                      .row_count = attnzoo_base_minimum(strip_rows, rows - first_row),
+                                      .scores = worker->scratch.scores,
+                                      .step = worker->plan->key_count};
+        struct attnzoo_key_span seen = attnzoo_attention_rows_span(worker, first_row, strip.row_count, tile->first_key,
+                                                                   tile->first_key + tile->key_count);
+        if (attnzoo_attention_is_empty(seen))
             continue;
         strip.first_key = seen.first - tile->first_key;
-        strip.keys = seen.end - seen.first;
-        add_strip(worker, tile, &strip, values);
+        strip.key_count = seen.end - seen.first;
+        add_strip(worker, &strip, cover, values);
     }
 }
 
@@ -256,11 +174,11 @@ static int64_t even_tile_keys(int64_t key_count, int64_t largest)
     return attnzoo_base_minimum(keys, largest);
 }
 
-static void add_keys(const struct worker *worker, int64_t first_key, int64_t end_key)
+static void add_keys(const struct attnzoo_attention_worker *worker, int64_t first_key, int64_t end_key)
 {
     struct attnzoo_key_span seen =
-        union_of_spans(worker, 0, worker->block.query_count, (struct attnzoo_key_span){first_key, end_key});
-    if (is_empty(seen))
+        attnzoo_attention_rows_span(worker, 0, attnzoo_attention_row_count(worker), first_key, end_key);
+    if (attnzoo_attention_is_empty(seen))
         return;
     int64_t keys = even_tile_keys(seen.end - seen.first, worker->plan->key_count);
     for (int64_t key = seen.first; key < seen.end; key += keys) {
@@ -271,136 +189,85 @@ static void add_keys(const struct worker *worker, int64_t first_key, int64_t end
     }
 }
 
-/* The attention of a block's rows against keys [first, first + count), from finished maxima and sums. */
-static void write_attention_tile(const struct worker *worker, int64_t first_key, int64_t key_count)
+/* What the tasks are given. */
+struct job {
+    const struct attnzoo_attention_plan *plan;
+    void *shared;
+};
+
+static void solve_block(const void *context, int64_t item, void *scratch)
 {
-    const struct attnzoo_attention *problem = worker->problem;
-    struct attnzoo_tile tile = worker->block;
-    tile.first_key = first_key;
-    tile.key_count = key_count;
-    struct strip strip = {.rows = row_count(&tile), .keys = key_count};
-    struct attnzoo_key_span limits = {first_key, first_key + key_count};
-    struct attnzoo_key_span seen = union_of_spans(worker, 0, worker->block.query_count, limits);
-    enum attnzoo_tile_cover cover = is_empty(seen) ? ATTNZOO_TILE_HIDDEN : attnzoo_mask_tile_cover(&problem->mask, &tile);
-    if (cover != ATTNZOO_TILE_HIDDEN) {
-        strip.first_key = seen.first - first_key;
-        strip.keys = seen.end - seen.first;
-        strip.is_clear = cover == ATTNZOO_TILE_CLEAR;
-        problem->source->open_keys(problem, &tile, worker->scratch.source_memory);
-        score_strip(worker, &tile, &strip);
-    }
-    const struct attnzoo_grid *out = &problem->attention;
-    for (int64_t row = 0; row < strip.rows; row++) {
-        float *scores = strip_scores(worker, row);
-        struct attnzoo_key_span span = {0, 0};
-        if (cover != ATTNZOO_TILE_HIDDEN)
-            span = mask_row(worker, &tile, &strip, row);
-        attnzoo_softmax_finish_weights(&worker->scratch.rows, row, scores + span.first, span.end - span.first,
-                                       problem->mask.is_dense);
-        /* Scores start at the strip's first key, the output at the tile's. */
-        memmove(scores + strip.first_key, scores, (size_t)strip.keys * sizeof *scores);
-        span.first += strip.first_key;
-        span.end += strip.first_key;
-        clear_outside(scores, span, key_count);
-        if (isnan(worker->scratch.rows.sum[row]))
-            for (int64_t key = 0; key < key_count; key++)
-                scores[key] = NAN;
-        attnzoo_kernel_narrow(
-            attnzoo_grid_at(out, tile.batch, row_head(worker, row), row_query(worker, row), first_key), out->dtype,
-            out->stride[ATTNZOO_COLUMN], scores, key_count);
-    }
-    memset(worker->scratch.scores, 0, (size_t)(worker->plan->row_count * worker->plan->key_count) * sizeof(float));
+    const struct job *job = context;
+    struct attnzoo_attention_worker worker;
+    attnzoo_attention_open_block(&worker, job->plan, item, scratch);
+    attnzoo_softmax_start(&worker.scratch.rows, job->plan->row_count, job->plan->context_columns);
+    add_keys(&worker, 0, job->plan->problem->key.size[ATTNZOO_ROW]);
+    attnzoo_attention_write_outputs(&worker, job->shared);
 }
 
-static void write_outputs(const struct worker *worker)
+static void solve_chunk(const void *context, int64_t item, void *scratch)
 {
-    const struct attnzoo_attention *problem = worker->problem;
-    const struct attnzoo_grid *context = &problem->context, *log_sum_exp = &problem->log_sum_exp;
-    for (int64_t row = 0; row < row_count(&worker->block); row++) {
-        int64_t batch = worker->block.batch, head = row_head(worker, row), query = row_query(worker, row);
-        float *values = worker->scratch.rows.context + row * worker->value_columns;
-        attnzoo_softmax_finish_context(&worker->scratch.rows, row, values, worker->value_columns);
-        attnzoo_kernel_narrow(attnzoo_grid_at(context, batch, head, query, 0), context->dtype,
-                              context->stride[ATTNZOO_COLUMN], values, worker->value_columns);
-        if (problem->wants_log_sum_exp) {
-            float value = attnzoo_softmax_log_sum(&worker->scratch.rows, row);
-            attnzoo_kernel_narrow(attnzoo_grid_at(log_sum_exp, batch, head, query, 0), log_sum_exp->dtype, 1, &value,
-                                  1);
-        }
-    }
-    int64_t keys = problem->key.size[ATTNZOO_ROW];
-    for (int64_t key = 0; problem->wants_attention && key < keys; key += worker->plan->key_count)
-        write_attention_tile(worker, key, attnzoo_base_minimum(worker->plan->key_count, keys - key));
-}
-
-static void solve_block(const void *job, int64_t item, void *scratch, void *shared)
-{
-    (void)shared;
-    const struct attnzoo_attention_plan *plan = job;
-    struct worker worker;
-    start_block(&worker, plan, item, scratch);
-    attnzoo_softmax_start(&worker.scratch.rows, plan->row_count, worker.value_columns);
-    add_keys(&worker, 0, plan->problem->key.size[ATTNZOO_ROW]);
-    write_outputs(&worker);
-}
-
-static void solve_chunk(const void *job, int64_t item, void *scratch, void *shared)
-{
-    const struct attnzoo_attention_plan *plan = job;
+    const struct job *job = context;
+    const struct attnzoo_attention_plan *plan = job->plan;
     int64_t block = item / plan->chunk_count, chunk = item % plan->chunk_count;
-    struct worker worker;
-    start_block(&worker, plan, block, scratch);
-    worker.scratch.rows = attnzoo_attention_partial_at(plan, shared, block, chunk);
-    attnzoo_softmax_start(&worker.scratch.rows, plan->row_count, worker.value_columns);
+    struct attnzoo_attention_worker worker;
+    attnzoo_attention_open_block(&worker, plan, block, scratch);
+    worker.scratch.rows = attnzoo_attention_partial_at(plan, job->shared, block, chunk);
+    attnzoo_softmax_start(&worker.scratch.rows, plan->row_count, plan->context_columns);
     add_keys(&worker, chunk * plan->keys_per_chunk, (chunk + 1) * plan->keys_per_chunk);
 }
 
-static void merge_chunks(const void *job, int64_t item, void *scratch, void *shared)
+static void merge_chunks(const void *context, int64_t item, void *scratch)
 {
-    const struct attnzoo_attention_plan *plan = job;
-    struct worker worker;
-    start_block(&worker, plan, item, scratch);
-    attnzoo_softmax_start(&worker.scratch.rows, plan->row_count, worker.value_columns);
+    const struct job *job = context;
+    const struct attnzoo_attention_plan *plan = job->plan;
+    struct attnzoo_attention_worker worker;
+    attnzoo_attention_open_block(&worker, plan, item, scratch);
+    attnzoo_softmax_start(&worker.scratch.rows, plan->row_count, plan->context_columns);
     for (int64_t chunk = 0; chunk < plan->chunk_count; chunk++) {
-        struct attnzoo_softmax_rows part = attnzoo_attention_partial_at(plan, shared, item, chunk);
-        attnzoo_softmax_merge(&worker.scratch.rows, &part, row_count(&worker.block), worker.value_columns);
+        struct attnzoo_softmax_rows part = attnzoo_attention_partial_at(plan, job->shared, item, chunk);
+        attnzoo_softmax_merge(&worker.scratch.rows, &part, attnzoo_attention_row_count(&worker),
+                              plan->context_columns);
     }
-    write_outputs(&worker);
+    attnzoo_attention_write_outputs(&worker, job->shared);
 }
 
-/* Roughly how many threads' worth of multiply-adds there are. */
-static int64_t threads_worth(const struct attnzoo_attention *problem)
+static void average_heads(const void *context, int64_t item, void *scratch)
 {
-    double scores = (double)problem->query.size[ATTNZOO_BATCH] * (double)problem->query.size[ATTNZOO_HEAD] *
-                    (double)problem->query.size[ATTNZOO_ROW] * (double)problem->key.size[ATTNZOO_ROW];
-    double columns =
-        (double)problem->query.size[ATTNZOO_COLUMN] + (double)problem->value.size[ATTNZOO_COLUMN];
-    double threads = scores * columns / WORK_PER_THREAD;
-    return threads < ATTNZOO_POOL_THREADS_MAX ? 1 + (int64_t)threads : ATTNZOO_POOL_THREADS_MAX;
+    const struct job *job = context;
+    attnzoo_attention_write_average(job->plan, item, scratch, job->shared);
+}
+
+void attnzoo_attention_solve(const struct attnzoo_attention_plan *plan, const struct attnzoo_pool_claim *claim,
+                             void *shared)
+{
+    const struct attnzoo_attention *problem = plan->problem;
+    const struct job job = {plan, shared};
+    if (plan->chunk_count > 1) {
+        attnzoo_pool_do(claim, &(struct attnzoo_pool_phase){solve_chunk, &job, plan->block_count * plan->chunk_count});
+        attnzoo_pool_do(claim, &(struct attnzoo_pool_phase){merge_chunks, &job, plan->block_count});
+    } else {
+        attnzoo_pool_do(claim, &(struct attnzoo_pool_phase){solve_block, &job, plan->block_count});
+    }
+    if (problem->averages_heads && problem->wants_attention && plan->block_count > 0)
+        attnzoo_pool_do(claim, &(struct attnzoo_pool_phase){average_heads, &job,
+                                                            problem->query.size[ATTNZOO_BATCH] * plan->query_blocks});
 }
 
 attnzoo_status attnzoo_attention_run(const struct attnzoo_attention *problem, struct attnzoo_pool *pool)
 {
-    bool has_context = problem->value.size[ATTNZOO_COLUMN] > 0;
-    bool has_attention = problem->wants_attention && problem->key.size[ATTNZOO_ROW] > 0;
-    bool has_rows = problem->query.size[ATTNZOO_BATCH] > 0 && problem->query.size[ATTNZOO_HEAD] > 0 &&
-                    problem->query.size[ATTNZOO_ROW] > 0;
-    if (!has_rows || (!has_context && !has_attention && !problem->wants_log_sum_exp))
-        return ATTNZOO_STATUS_OK;
     struct attnzoo_attention_plan plan;
     attnzoo_status status = attnzoo_attention_make_plan(&plan, problem);
+    if (status != ATTNZOO_STATUS_OK || plan.block_count == 0)
+        return status;
+    struct attnzoo_pool_claim claim;
+    const struct attnzoo_pool_needs needs = {.scratch_bytes = plan.scratch_bytes,
+                                             .shared_bytes = plan.shared_bytes,
+                                             .threads_wanted = plan.threads_wanted};
+    status = attnzoo_pool_claim(&claim, pool, &needs);
     if (status != ATTNZOO_STATUS_OK)
         return status;
-    struct attnzoo_pool_work work = {.job = &plan,
-                                     .phases = {{solve_block, plan.block_count}},
-                                     .phase_count = 1,
-                                     .threads_wanted = threads_worth(problem),
-                                     .scratch_bytes = plan.scratch_bytes,
-                                     .shared_bytes = plan.shared_bytes};
-    if (plan.chunk_count > 1) {
-        work.phases[0] = (struct attnzoo_pool_phase){solve_chunk, plan.block_count * plan.chunk_count};
-        work.phases[1] = (struct attnzoo_pool_phase){merge_chunks, plan.block_count};
-        work.phase_count = 2;
-    }
-    return attnzoo_pool_run(pool, &work);
+    attnzoo_attention_solve(&plan, &claim, claim.shared);
+    attnzoo_pool_release(&claim);
+    return ATTNZOO_STATUS_OK;
 }

@@ -16,11 +16,27 @@
 
 struct attnzoo_attention;
 
+/** Some rows of the open block against some keys of the open tile, and what is computed for them. */
+struct attnzoo_strip {
+    const struct attnzoo_tile *tile;
+    /** Counted from the block's first row and the tile's first key. */
+    int64_t first_row;
+    int64_t row_count;
+    int64_t first_key;
+    int64_t key_count;
+    /** [row_count, key_count], step floats from row to row. */
+    float *scores;
+    int64_t step;
+};
+
 /**
  * Where scores come from. A tile's rows are its heads one after another, each with its queries in order. memory is
  * the source's own, aligned, memory_floats() long, the same in all calls for a block.
  */
 struct attnzoo_score_source {
+    /** What a column of query or key costs, in multiply-adds. */
+    int64_t column_cost;
+
     /** Floats of memory for blocks of up to row_count rows and tiles of up to key_count keys; false if too many. */
     bool (*memory_floats)(const struct attnzoo_attention *problem, int64_t row_count, int64_t key_count,
                           int64_t *floats);
@@ -28,15 +44,26 @@ struct attnzoo_score_source {
     /** A new block of queries: the tile's keys mean nothing yet. */
     void (*open_queries)(const struct attnzoo_attention *problem, const struct attnzoo_tile *block, float *memory);
 
-    /** A new tile of keys for the block. */
+    /** A new tile of keys for the block. NULL if there is nothing to do. */
     void (*open_keys)(const struct attnzoo_attention *problem, const struct attnzoo_tile *tile, float *memory);
 
-    /**
-     * Scores of the open block's rows [first_row, first_row + row_count) against keys [first_key, first_key +
-     * key_count), counted from the open tile's first: scores [row_count, key_count], step floats from row to row.
+    /** Fills a strip's scores. */
+    void (*fill)(const struct attnzoo_attention *problem, const struct attnzoo_strip *strip, float *memory);
+
+    /*
+     * The rest is for a source whose values depend on the pair of query and key: it sums weights in columns of its own
+     * behind the context, which the softmax treats alike. NULL, all three, for a source without.
      */
-    void (*fill)(const struct attnzoo_attention *problem, const struct attnzoo_tile *tile, int64_t first_row,
-                 int64_t row_count, int64_t first_key, int64_t key_count, float *scores, int64_t step, float *memory);
+
+    /** How many columns. */
+    int64_t (*extra_columns)(const struct attnzoo_attention *problem);
+
+    /** Adds a strip's weights to its rows' extra columns, context_step floats from row to row. */
+    void (*add_weights)(const struct attnzoo_attention *problem, const struct attnzoo_strip *strip, float *extra,
+                        int64_t context_step);
+
+    /** context [Dv] += what the finished extra columns of a row come to. */
+    void (*finish)(const struct attnzoo_attention *problem, float *context, const float *extra);
 };
 
 /** A problem, its shapes checked by the caller. */
@@ -45,17 +72,25 @@ struct attnzoo_attention {
     struct attnzoo_grid query;
     struct attnzoo_grid key;
     struct attnzoo_grid value;
-    /** [B, H, N, Dv], [B, H, N, M], [B, H, N, 1] */
+    /** [B, H, N, Dv]; [B, H, N, M], or [B, 1, N, M] if it is averaged over the heads; [B, H, N, 1] */
     struct attnzoo_grid context;
     struct attnzoo_grid attention;
     struct attnzoo_grid log_sum_exp;
     bool wants_attention;
+    bool averages_heads;
     bool wants_log_sum_exp;
+    /** The queries to solve, of the N that the grids and the mask have. */
+    int64_t first_query;
+    int64_t query_count;
     float scale;
     /** 0 for none. */
     float softcap;
+    /** Weighs keys by sigmoid(score) over the sum of sigmoids, rather than by exp(score) over the sum of those. */
+    bool is_smoothed;
     struct attnzoo_mask_plan mask;
     const struct attnzoo_score_source *source;
+    /** The source's own. */
+    const void *source_data;
 };
 
 /** Solves a problem. The outcome is the same to the bit for any pool. Fails only before any output is written. */

@@ -16,8 +16,13 @@ enum {
     /* Below so many blocks the keys are cut, into chunks of no fewer keys than this. */
     BLOCKS_ENOUGH = 16,
     CHUNK_SMALLEST = 1024,
+    CHUNK_SMALLEST_COSTLY = 64,
+    /* Where columns are many or costly, this many multiply-adds for a query are enough for a chunk. */
+    CHUNK_WORK = 1024 * 128,
     /* Sizes are rounded to this many keys, a whole number of vectors. */
-    KEY_STEP = 16
+    KEY_STEP = 16,
+    /* Multiply-adds worth a thread of their own: far more than waking one costs. */
+    WORK_PER_THREAD = 1 << 20
 };
 
 /* The largest square tile whose scores, keys, values, queries and context fit half the second-level cache. */
@@ -35,7 +40,7 @@ static int64_t tile_size(const struct attnzoo_attention *problem)
 static void cut_rows(struct attnzoo_attention_plan *plan, int64_t size)
 {
     const struct attnzoo_attention *problem = plan->problem;
-    int64_t query_count = problem->query.size[ATTNZOO_ROW];
+    int64_t query_count = problem->query_count;
     plan->heads_per_group = problem->query.size[ATTNZOO_HEAD] / problem->key.size[ATTNZOO_HEAD];
     plan->queries_per_block = attnzoo_base_minimum(query_count, size);
     plan->heads_per_block = 1;
@@ -55,11 +60,24 @@ static bool count_blocks(struct attnzoo_attention_plan *plan)
            attnzoo_base_multiply(plan->block_count, plan->query_blocks, &plan->block_count);
 }
 
+/* Multiply-adds, or what costs as much, for a query and a key. */
+static double cost_of_pair(const struct attnzoo_attention *problem)
+{
+    return (double)problem->query.size[ATTNZOO_COLUMN] * (double)problem->source->column_cost +
+           (double)problem->value.size[ATTNZOO_COLUMN];
+}
+
+static int64_t smallest_chunk(const struct attnzoo_attention *problem)
+{
+    double keys = CHUNK_WORK / (cost_of_pair(problem) + 1.0);
+    return attnzoo_base_minimum(attnzoo_base_maximum((int64_t)keys, CHUNK_SMALLEST_COSTLY), CHUNK_SMALLEST);
+}
+
 static void cut_keys(struct attnzoo_attention_plan *plan, int64_t size)
 {
     int64_t key_count = plan->problem->key.size[ATTNZOO_ROW];
     int64_t chunks = attnzoo_base_divide_up(BLOCKS_ENOUGH, plan->block_count);
-    chunks = attnzoo_base_minimum(chunks, key_count / CHUNK_SMALLEST);
+    chunks = attnzoo_base_minimum(chunks, key_count / smallest_chunk(plan->problem));
     plan->chunk_count = attnzoo_base_maximum(chunks, 1);
     plan->keys_per_chunk =
         attnzoo_base_divide_up(attnzoo_base_divide_up(key_count, plan->chunk_count), KEY_STEP) * KEY_STEP;
@@ -81,7 +99,7 @@ static bool place(int64_t *end, int64_t *offset, int64_t count, int64_t each, in
 /*
  * A thread's scratch memory:
  *
- *   | scores | context | maximum | sum | spans | mask row | source | values | mended values |
+ *   | scores | context | maximum | sum | spans | mask row | source | values | mended values | average |
  */
 static bool lay_out_scratch(struct attnzoo_attention_plan *plan)
 {
@@ -91,53 +109,93 @@ static bool lay_out_scratch(struct attnzoo_attention_plan *plan)
     int64_t packed_keys = attnzoo_grid_is_direct(&problem->value) ? 0 : keys;
     return problem->source->memory_floats(problem, rows, keys, &source_floats) &&
            place(&end, &scores_offset, rows, keys, sizeof(float)) &&
-           place(&end, &plan->context_offset, rows, value_columns, sizeof(float)) &&
+           place(&end, &plan->context_offset, rows, plan->context_columns, sizeof(float)) &&
            place(&end, &plan->maximum_offset, rows, 1, sizeof(float)) &&
            place(&end, &plan->sum_offset, rows, 1, sizeof(double)) &&
-           place(&end, &plan->span_offset, plan->queries_per_block, 1, sizeof(struct attnzoo_key_span)) &&
+           place(&end, &plan->span_offset, rows, 1, sizeof(struct attnzoo_key_span)) &&
            place(&end, &plan->mask_offset, attnzoo_mask_row_floats(keys), 1, sizeof(float)) &&
            place(&end, &plan->source_offset, source_floats, 1, sizeof(float)) &&
            place(&end, &plan->value_offset, packed_keys, value_columns, sizeof(float)) &&
            place(&end, &plan->mended_offset, plan->may_hide ? keys : 0, value_columns, sizeof(float)) &&
+           place(&end, &plan->average_offset, problem->averages_heads ? plan->queries_per_block : 0, keys,
+                 sizeof(float)) &&
            (plan->scratch_bytes = end, true);
 }
 
-/* A partial result: | context | maximum | sum |; the shared memory: block by block, its chunks one after another. */
+/*
+ * A partial result: | context | maximum | sum |
+ * The shared memory: | partial results, block by block, its chunks one after another | maxima of all rows | their sums |
+ */
 static bool lay_out_shared(struct attnzoo_attention_plan *plan)
 {
     int64_t rows = plan->row_count, offset, partials;
+    int64_t kept = plan->problem->averages_heads && plan->problem->wants_attention ? plan->block_count : 0;
     plan->partial_bytes = 0;
     plan->shared_bytes = 0;
-    if (plan->chunk_count == 1)
-        return true;
-    return place(&plan->partial_bytes, &offset, rows, plan->problem->value.size[ATTNZOO_COLUMN], sizeof(float)) &&
-           place(&plan->partial_bytes, &offset, rows, 1, sizeof(float)) &&
-           place(&plan->partial_bytes, &offset, rows, 1, sizeof(double)) &&
-           attnzoo_base_multiply(plan->block_count, plan->chunk_count, &partials) &&
-           attnzoo_base_multiply(partials, plan->partial_bytes, &plan->shared_bytes);
+    if (plan->chunk_count > 1 &&
+        !(place(&plan->partial_bytes, &offset, rows, plan->context_columns, sizeof(float)) &&
+          place(&plan->partial_bytes, &offset, rows, 1, sizeof(float)) &&
+          place(&plan->partial_bytes, &offset, rows, 1, sizeof(double)) &&
+          attnzoo_base_multiply(plan->block_count, plan->chunk_count, &partials) &&
+          attnzoo_base_multiply(partials, plan->partial_bytes, &plan->shared_bytes)))
+        return false;
+    return place(&plan->shared_bytes, &plan->maxima_offset, kept, rows, sizeof(float)) &&
+           place(&plan->shared_bytes, &plan->sums_offset, kept, rows, sizeof(double));
+}
+
+/* As many threads as there is work for. */
+static int64_t threads_wanted(const struct attnzoo_attention_plan *plan)
+{
+    const struct attnzoo_attention *problem = plan->problem;
+    double scores = (double)problem->query.size[ATTNZOO_BATCH] * (double)problem->query.size[ATTNZOO_HEAD] *
+                    (double)problem->query_count * (double)problem->key.size[ATTNZOO_ROW];
+    double worth = 1.0 + scores * cost_of_pair(problem) / WORK_PER_THREAD;
+    double items = (double)plan->block_count * (double)plan->chunk_count;
+    double threads = worth < items ? worth : items;
+    return threads < ATTNZOO_POOL_THREADS_MAX ? (int64_t)threads : ATTNZOO_POOL_THREADS_MAX;
+}
+
+/* Nothing to compute: the plan has no blocks. */
+static bool is_empty(const struct attnzoo_attention *problem)
+{
+    bool has_context = problem->value.size[ATTNZOO_COLUMN] > 0;
+    bool has_attention = problem->wants_attention && problem->key.size[ATTNZOO_ROW] > 0;
+    bool has_rows = problem->query.size[ATTNZOO_BATCH] > 0 && problem->query.size[ATTNZOO_HEAD] > 0 &&
+                    problem->query_count > 0;
+    return !has_rows || (!has_context && !has_attention && !problem->wants_log_sum_exp);
 }
 
 attnzoo_status attnzoo_attention_make_plan(struct attnzoo_attention_plan *plan,
                                            const struct attnzoo_attention *problem)
 {
     const struct attnzoo_mask_description *mask = problem->mask.description;
+    const struct attnzoo_grid *attention = &problem->attention;
     *plan = (struct attnzoo_attention_plan){
         .problem = problem,
+        .context_columns = problem->value.size[ATTNZOO_COLUMN],
+        .keeps_scores = problem->wants_attention && !problem->averages_heads &&
+                        attention->dtype == ATTNZOO_DTYPE_FLOAT32 && attention->stride[ATTNZOO_COLUMN] == 1,
         .may_hide = problem->mask.is_dense || mask->is_causal || mask->window_left >= 0 || mask->window_right >= 0 ||
-                    mask->key_lengths.is_set || mask->query_lengths.is_set};
+                    mask->key_lengths.is_set || mask->query_lengths.is_set || problem->mask.head_spans != NULL};
+    if (is_empty(problem))
+        return ATTNZOO_STATUS_OK;
     int64_t size = tile_size(problem);
     cut_rows(plan, size);
     if (!count_blocks(plan))
         return attnzoo_base_fail(ATTNZOO_STATUS_INVALID_ARGUMENT, "batch, heads and queries pass 63 bits together");
     cut_keys(plan, size);
-    if (!lay_out_scratch(plan) || !lay_out_shared(plan))
+    bool fits = problem->source->extra_columns == NULL ||
+                attnzoo_base_add(plan->context_columns, problem->source->extra_columns(problem),
+                                 &plan->context_columns);
+    if (!fits || !lay_out_scratch(plan) || !lay_out_shared(plan))
         return attnzoo_base_fail_memory(UINT64_MAX);
+    plan->threads_wanted = threads_wanted(plan);
     return ATTNZOO_STATUS_OK;
 }
 
 struct attnzoo_tile attnzoo_attention_block(const struct attnzoo_attention_plan *plan, int64_t number)
 {
-    const struct attnzoo_grid *key = &plan->problem->key, *query = &plan->problem->query;
+    const struct attnzoo_grid *key = &plan->problem->key;
     struct attnzoo_tile block = {0};
     /* The last queries first: with a causal mask they see the most keys, and the long blocks should not come last. */
     int64_t query_block = plan->query_blocks - 1 - number % plan->query_blocks;
@@ -149,9 +207,9 @@ struct attnzoo_tile attnzoo_attention_block(const struct attnzoo_attention_plan 
     int64_t head_in_group = head_block * plan->heads_per_block;
     block.first_head = group * plan->heads_per_group + head_in_group;
     block.head_count = attnzoo_base_minimum(plan->heads_per_block, plan->heads_per_group - head_in_group);
-    block.first_query = query_block * plan->queries_per_block;
-    block.query_count =
-        attnzoo_base_minimum(plan->queries_per_block, query->size[ATTNZOO_ROW] - block.first_query);
+    int64_t query_in_problem = query_block * plan->queries_per_block;
+    block.first_query = plan->problem->first_query + query_in_problem;
+    block.query_count = attnzoo_base_minimum(plan->queries_per_block, plan->problem->query_count - query_in_problem);
     return block;
 }
 
@@ -170,7 +228,20 @@ struct attnzoo_attention_scratch attnzoo_attention_scratch_at(const struct attnz
                                               .mask_memory = zone(memory, plan->mask_offset),
                                               .source_memory = zone(memory, plan->source_offset),
                                               .value_memory = zone(memory, plan->value_offset),
-                                              .mended_values = zone(memory, plan->mended_offset)};
+                                              .mended_values = zone(memory, plan->mended_offset),
+                                              .average = zone(memory, plan->average_offset)};
+}
+
+float *attnzoo_attention_maxima_at(const struct attnzoo_attention_plan *plan, void *shared, int64_t block)
+{
+    float *maxima = zone(shared, plan->maxima_offset);
+    return maxima + block * plan->row_count;
+}
+
+double *attnzoo_attention_sums_at(const struct attnzoo_attention_plan *plan, void *shared, int64_t block)
+{
+    double *sums = zone(shared, plan->sums_offset);
+    return sums + block * plan->row_count;
 }
 
 struct attnzoo_softmax_rows attnzoo_attention_partial_at(const struct attnzoo_attention_plan *plan, void *shared,
@@ -178,7 +249,7 @@ struct attnzoo_softmax_rows attnzoo_attention_partial_at(const struct attnzoo_at
 {
     char *memory = (char *)shared + (block * plan->chunk_count + chunk) * plan->partial_bytes;
     int64_t end = 0, context, maximum, sum;
-    place(&end, &context, plan->row_count, plan->problem->value.size[ATTNZOO_COLUMN], sizeof(float));
+    place(&end, &context, plan->row_count, plan->context_columns, sizeof(float));
     place(&end, &maximum, plan->row_count, 1, sizeof(float));
     place(&end, &sum, plan->row_count, 1, sizeof(double));
     return (struct attnzoo_softmax_rows){.context = zone(memory, context),

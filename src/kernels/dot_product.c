@@ -9,8 +9,6 @@
 #include "blas/blas.h"
 #include "kernels/vectors.h"
 
-enum { SPARE_ROWS = 1 };
-
 static int64_t head_size(const struct attnzoo_attention *problem)
 {
     return problem->query.size[ATTNZOO_COLUMN];
@@ -20,28 +18,50 @@ static bool memory_floats(const struct attnzoo_attention *problem, int64_t row_c
                           int64_t *floats)
 {
     int64_t packed_keys = attnzoo_grid_is_direct(&problem->key) ? 0 : key_count;
-    return attnzoo_base_multiply(row_count + SPARE_ROWS + packed_keys, head_size(problem), floats);
+    return attnzoo_base_multiply(row_count + ATTNZOO_SPARE_ROWS + packed_keys, head_size(problem), floats);
 }
 
 /*
  * Queries are packed wherever they lie: rows of several heads can be one operand only side by side, and BLIS up to 1.0
  * reads one row past the end of a left operand, which in the caller's memory may be the end of a page.
  */
+void attnzoo_kernel_pack_queries(const struct attnzoo_attention *problem, const struct attnzoo_tile *block,
+                                 const float *bias, float *memory)
+{
+    const struct attnzoo_grid *queries = &problem->query;
+    int64_t columns = head_size(problem);
+    for (int64_t head = 0; head < block->head_count; head++)
+        for (int64_t query = 0; query < block->query_count; query++) {
+            attnzoo_kernel_widen(memory, attnzoo_grid_at(queries, block->batch, block->first_head + head,
+                                                         block->first_query + query, 0),
+                                 queries->dtype, queries->stride[ATTNZOO_COLUMN], columns);
+            if (bias != NULL)
+                attnzoo_kernel_vectors()->add_scaled(memory, bias + (block->first_head + head) * columns, columns, 1.0f);
+            memory += columns;
+        }
+}
+
+void attnzoo_kernel_scaled_products(const struct attnzoo_strip *strip, int64_t columns, float scale,
+                                    const float *queries, int64_t query_step, const float *keys, int64_t key_step)
+{
+    /* With a scale of 0 a BLAS skips the product, and a NaN in it would be lost. */
+    attnzoo_blas_multiply_transposed(strip->row_count, strip->key_count, columns, scale == 0.0f ? 1.0f : scale, queries,
+                                     query_step, keys, key_step, strip->scores, strip->step);
+    for (int64_t row = 0; scale == 0.0f && row < strip->row_count; row++) {
+        float *scores = strip->scores + row * strip->step;
+        attnzoo_kernel_vectors()->scale(scores, scores, strip->key_count, 0.0f);
+    }
+}
+
 static void open_queries(const struct attnzoo_attention *problem, const struct attnzoo_tile *block, float *memory)
 {
-    int64_t floats_per_head = block->query_count * head_size(problem);
-    for (int64_t head = 0; head < block->head_count; head++)
-        for (int64_t query = 0; query < block->query_count; query++)
-            attnzoo_kernel_widen(memory + head * floats_per_head + query * head_size(problem),
-                                 attnzoo_grid_at(&problem->query, block->batch, block->first_head + head,
-                                                 block->first_query + query, 0),
-                                 problem->query.dtype, problem->query.stride[ATTNZOO_COLUMN], head_size(problem));
+    attnzoo_kernel_pack_queries(problem, block, NULL, memory);
 }
 
 /* Where a tile's keys are packed: behind the queries of its block. */
 static float *packed_keys(const struct attnzoo_attention *problem, const struct attnzoo_tile *tile, float *memory)
 {
-    return memory + (tile->head_count * tile->query_count + SPARE_ROWS) * head_size(problem);
+    return memory + (tile->head_count * tile->query_count + ATTNZOO_SPARE_ROWS) * head_size(problem);
 }
 
 static int64_t key_head(const struct attnzoo_attention *problem, const struct attnzoo_tile *tile)
@@ -65,22 +85,16 @@ static struct attnzoo_rows tile_keys(const struct attnzoo_attention *problem, co
     return (struct attnzoo_rows){packed_keys(problem, tile, memory), attnzoo_base_maximum(head_size(problem), 1)};
 }
 
-static void fill(const struct attnzoo_attention *problem, const struct attnzoo_tile *tile, int64_t first_row,
-                 int64_t row_count, int64_t first_key, int64_t key_count, float *scores, int64_t step, float *memory)
+static void fill(const struct attnzoo_attention *problem, const struct attnzoo_strip *strip, float *memory)
 {
     int64_t query_step = attnzoo_base_maximum(head_size(problem), 1);
-    struct attnzoo_rows keys = tile_keys(problem, tile, memory);
-    /* With a scale of 0 a BLAS skips the product, and a NaN in it would be lost. */
-    float scale = problem->scale == 0.0f ? 1.0f : problem->scale;
-    attnzoo_blas_multiply_transposed(row_count, key_count, head_size(problem), scale,
-                                     memory + first_row * query_step, query_step,
-                                     keys.data + first_key * keys.step, keys.step, scores, step);
-    if (problem->scale == 0.0f)
-        for (int64_t row = 0; row < row_count; row++)
-            attnzoo_kernel_vectors()->scale(scores + row * step, scores + row * step, key_count, 0.0f);
+    struct attnzoo_rows keys = tile_keys(problem, strip->tile, memory);
+    attnzoo_kernel_scaled_products(strip, head_size(problem), problem->scale, memory + strip->first_row * query_step,
+                                   query_step, keys.data + strip->first_key * keys.step, keys.step);
 }
 
 const struct attnzoo_score_source attnzoo_kernel_dot_product = {
+    .column_cost = 1,
     .memory_floats = memory_floats,
     .open_queries = open_queries,
     .open_keys = open_keys,

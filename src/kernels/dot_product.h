@@ -8,4 +8,17 @@
 
 extern const struct attnzoo_score_source attnzoo_kernel_dot_product;
 
+/* For sources that add to a dot product. */
+
+/** A left operand of a product is packed with so many rows to spare. */
+enum { ATTNZOO_SPARE_ROWS = 1 };
+
+/** Packs the queries of a block [rows, D], with a bias [H, D] added to them unless it is NULL. */
+void attnzoo_kernel_pack_queries(const struct attnzoo_attention *problem, const struct attnzoo_tile *block,
+                                 const float *bias, float *memory);
+
+/** Fills a strip with scale * queries [row_count, columns] times keys [key_count, columns] transposed. */
+void attnzoo_kernel_scaled_products(const struct attnzoo_strip *strip, int64_t columns, float scale,
+                                    const float *queries, int64_t query_step, const float *keys, int64_t key_step);
+
 #endif

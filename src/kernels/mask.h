@@ -42,6 +42,12 @@ enum { ATTNZOO_MASK_TENSOR_COUNT = 7 };
 int32_t attnzoo_mask_tensors(const struct attnzoo_mask_description *description,
                              const struct attnzoo_view *views[ATTNZOO_MASK_TENSOR_COUNT]);
 
+/** Keys [first, end) of a query; empty where end <= first. */
+struct attnzoo_key_span {
+    int64_t first;
+    int64_t end;
+};
+
 /** A description that fits a call. Refers to the description, which must outlive it. */
 struct attnzoo_mask_plan {
     const struct attnzoo_mask_description *description;
@@ -54,6 +60,8 @@ struct attnzoo_mask_plan {
     struct attnzoo_grid bias;
     /** Whether anything but spans of keys hides keys or changes scores. */
     bool is_dense;
+    /** [B, H]: keys outside are hidden from the head, whatever the description says; NULL for none. */
+    const struct attnzoo_key_span *head_spans;
 };
 
 /**
@@ -63,17 +71,21 @@ struct attnzoo_mask_plan {
 attnzoo_status attnzoo_mask_resolve(struct attnzoo_mask_plan *plan, const struct attnzoo_mask_description *description,
                                     int64_t batch_count, int64_t head_count, int64_t query_count, int64_t key_count);
 
-/** Keys [first, end) of a query; empty where end <= first. */
-struct attnzoo_key_span {
-    int64_t first;
-    int64_t end;
-};
-
 /**
  * What positions and lengths leave query i of a batch: neither end ever falls as i grows, but that queries past
  * their length have an empty span.
  */
 struct attnzoo_key_span attnzoo_mask_span(const struct attnzoo_mask_plan *plan, int64_t batch, int64_t query);
+
+/** The same for a head, whose own span counts too. */
+struct attnzoo_key_span attnzoo_mask_head_span(const struct attnzoo_mask_plan *plan, int64_t batch, int64_t head,
+                                               int64_t query);
+
+/** The keys that positions and lengths leave any query of a batch. What lies outside is never to be read. */
+struct attnzoo_key_span attnzoo_mask_batch_span(const struct attnzoo_mask_plan *plan, int64_t batch);
+
+/** Keys from this index of a batch on are padding. */
+int64_t attnzoo_mask_key_length(const struct attnzoo_mask_plan *plan, int64_t batch);
 
 /** Where a query of a batch stands among the keys; clamped far outside every key rather than wrapped. */
 int64_t attnzoo_mask_position(const struct attnzoo_mask_plan *plan, int64_t batch, int64_t query);

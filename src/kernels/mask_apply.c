@@ -176,7 +176,7 @@ void attnzoo_mask_apply(const struct attnzoo_mask_plan *plan, int64_t batch, int
 
 bool attnzoo_mask_sees(const struct attnzoo_mask_plan *plan, int64_t batch, int64_t head, int64_t query, int64_t key)
 {
-    struct attnzoo_key_span span = attnzoo_mask_span(plan, batch, query);
+    struct attnzoo_key_span span = attnzoo_mask_head_span(plan, batch, head, query);
     if (key < span.first || key >= span.end)
         return false;
     const struct attnzoo_mask_description *description = plan->description;

@@ -43,7 +43,7 @@ int64_t attnzoo_mask_query_length(const struct attnzoo_mask_plan *plan, int64_t 
     return length_of(&plan->description->query_lengths, batch, plan->query_count);
 }
 
-static int64_t key_length(const struct attnzoo_mask_plan *plan, int64_t batch)
+int64_t attnzoo_mask_key_length(const struct attnzoo_mask_plan *plan, int64_t batch)
 {
     return length_of(&plan->description->key_lengths, batch, plan->key_count);
 }
@@ -58,7 +58,7 @@ static int64_t query_offset(const struct attnzoo_mask_plan *plan, int64_t batch)
     if (description->alignment == ATTNZOO_ALIGNMENT_TOP_LEFT)
         return 0;
     if (description->alignment == ATTNZOO_ALIGNMENT_LENGTHS)
-        return key_length(plan, batch) - attnzoo_mask_query_length(plan, batch);
+        return attnzoo_mask_key_length(plan, batch) - attnzoo_mask_query_length(plan, batch);
     return plan->key_count - plan->query_count;
 }
 
@@ -81,7 +81,7 @@ static int64_t shifted(int64_t offset, int64_t step, int64_t query)
 struct attnzoo_key_span attnzoo_mask_span(const struct attnzoo_mask_plan *plan, int64_t batch, int64_t query)
 {
     const struct attnzoo_mask_description *description = plan->description;
-    struct attnzoo_key_span span = {0, key_length(plan, batch)};
+    struct attnzoo_key_span span = {0, attnzoo_mask_key_length(plan, batch)};
     if (query >= attnzoo_mask_query_length(plan, batch))
         return (struct attnzoo_key_span){span.end, span.end};
     int64_t offset = query_offset(plan, batch);
@@ -93,6 +93,27 @@ struct attnzoo_key_span attnzoo_mask_span(const struct attnzoo_mask_plan *plan, 
     if (description->window_left >= 0)
         span.first = attnzoo_base_maximum(span.first, shifted(offset, -description->window_left, query));
     return span;
+}
+
+struct attnzoo_key_span attnzoo_mask_head_span(const struct attnzoo_mask_plan *plan, int64_t batch, int64_t head,
+                                               int64_t query)
+{
+    struct attnzoo_key_span span = attnzoo_mask_span(plan, batch, query);
+    if (plan->head_spans == NULL)
+        return span;
+    const struct attnzoo_key_span *of_head = &plan->head_spans[batch * plan->head_count + head];
+    return (struct attnzoo_key_span){attnzoo_base_maximum(span.first, of_head->first),
+                                     attnzoo_base_minimum(span.end, of_head->end)};
+}
+
+struct attnzoo_key_span attnzoo_mask_batch_span(const struct attnzoo_mask_plan *plan, int64_t batch)
+{
+    int64_t query_count = attnzoo_mask_query_length(plan, batch);
+    if (query_count <= 0)
+        return (struct attnzoo_key_span){0, 0};
+    struct attnzoo_key_span first = attnzoo_mask_span(plan, batch, 0);
+    struct attnzoo_key_span last = attnzoo_mask_span(plan, batch, query_count - 1);
+    return (struct attnzoo_key_span){first.first, attnzoo_base_maximum(last.end, first.first)};
 }
 
 static bool differs_by_batch(const struct attnzoo_mask_tensor *tensor)

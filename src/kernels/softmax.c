@@ -52,6 +52,14 @@ bool attnzoo_softmax_add(const struct attnzoo_softmax_rows *rows, int64_t row, i
     return isfinite(sum);
 }
 
+void attnzoo_softmax_log_sigmoids(float *scores, int64_t count)
+{
+    for (int64_t i = 0; i < count; i++) {
+        float negative = scores[i] < 0.0f ? scores[i] : 0.0f;
+        scores[i] = isnan(scores[i]) ? scores[i] : negative - log1pf(expf(-fabsf(scores[i])));
+    }
+}
+
 void attnzoo_softmax_merge(const struct attnzoo_softmax_rows *rows, const struct attnzoo_softmax_rows *part,
                            int64_t row_count, int64_t columns)
 {

@@ -18,6 +18,12 @@ void attnzoo_softmax_start(const struct attnzoo_softmax_rows *rows, int64_t row_
 bool attnzoo_softmax_add(const struct attnzoo_softmax_rows *rows, int64_t row, int64_t columns, float *scores,
                          int64_t count, bool are_saturated);
 
+/**
+ * scores[i] = log(sigmoid(scores[i])), so that their softmax is sigmoid(score) over the sum of sigmoids, and stays so
+ * where every sigmoid is too small for a float. Within 4 units in the last place; -infinity and NaN stay.
+ */
+void attnzoo_softmax_log_sigmoids(float *scores, int64_t count);
+
 /** rows += part, for all rows, as though part's scores had been added to rows. */
 void attnzoo_softmax_merge(const struct attnzoo_softmax_rows *rows, const struct attnzoo_softmax_rows *part,
                            int64_t row_count, int64_t columns);

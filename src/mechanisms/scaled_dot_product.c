@@ -169,6 +169,7 @@ static attnzoo_status forward(const struct attnzoo_instance *instance, const str
 {
     struct attnzoo_attention problem = {.source = &attnzoo_kernel_dot_product};
     attnzoo_status status = check_inputs(call->inputs, &problem);
+    problem.query_count = problem.query.size[ATTNZOO_ROW];
     if (status == ATTNZOO_STATUS_OK)
         status = check_outputs(call, &problem);
     if (status == ATTNZOO_STATUS_OK)

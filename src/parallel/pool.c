@@ -34,7 +34,7 @@ struct attnzoo_pool {
     int32_t workers_busy;
     bool is_ending;
     /* Set by the call that has the turn, before it posts. */
-    struct attnzoo_pool_work work;
+    const struct attnzoo_pool_claim *claim;
     struct attnzoo_pool_phase phase;
     _Atomic int64_t next_item;
     char *memory;
@@ -55,19 +55,18 @@ static int64_t round_up(int64_t bytes)
  *
  *   | shared | scratch of the caller | scratch of worker 1 | ... |       each part aligned
  */
-static char *scratch_of(const struct attnzoo_pool *pool, int32_t number)
+static void *scratch_of(const struct attnzoo_pool_claim *claim, int32_t number)
 {
-    return pool->memory + round_up(pool->work.shared_bytes) + number * round_up(pool->work.scratch_bytes);
+    return claim->memory + claim->scratch_offset + number * claim->scratch_step;
 }
 
 static void take_items(struct attnzoo_pool *pool, int32_t number)
 {
-    const struct attnzoo_pool_work *work = &pool->work;
     for (;;) {
         int64_t item = atomic_fetch_add_explicit(&pool->next_item, 1, memory_order_relaxed);
         if (item >= pool->phase.item_count)
             break;
-        pool->phase.task(work->job, item, scratch_of(pool, number), pool->memory);
+        pool->phase.task(pool->phase.job, item, scratch_of(pool->claim, number));
     }
 }
 
@@ -202,12 +201,16 @@ static attnzoo_status revive_after_fork(struct attnzoo_pool *pool)
     return status;
 }
 
-static bool needed_bytes(const struct attnzoo_pool_work *work, int32_t threads, int64_t *bytes)
+/* Lays out a claim's memory; false if it passes what can be addressed. */
+static bool lay_out(struct attnzoo_pool_claim *claim, const struct attnzoo_pool_needs *needs, int64_t *bytes)
 {
     int64_t limit = INT64_MAX - ATTNZOO_POOL_ALIGNMENT, scratch;
-    return work->scratch_bytes <= limit && work->shared_bytes <= limit &&
-           attnzoo_base_multiply(round_up(work->scratch_bytes), threads, &scratch) &&
-           attnzoo_base_add(scratch, round_up(work->shared_bytes), bytes) && (uint64_t)*bytes <= SIZE_MAX / 2;
+    if (needs->scratch_bytes > limit || needs->shared_bytes > limit)
+        return false;
+    claim->scratch_offset = round_up(needs->shared_bytes);
+    claim->scratch_step = round_up(needs->scratch_bytes);
+    return attnzoo_base_multiply(claim->scratch_step, claim->threads, &scratch) &&
+           attnzoo_base_add(scratch, claim->scratch_offset, bytes) && (uint64_t)*bytes <= SIZE_MAX / 2;
 }
 
 /* Zeroed, so that no product ever starts from a stray NaN. */
@@ -219,20 +222,9 @@ static char *get_memory(int64_t bytes)
     return memory;
 }
 
-static int32_t threads_for(const struct attnzoo_pool *pool, const struct attnzoo_pool_work *work)
+/* Makes sure that a pool has so much memory. */
+static attnzoo_status reserve(struct attnzoo_pool *pool, int64_t bytes)
 {
-    int64_t items = 0;
-    for (int32_t phase = 0; phase < work->phase_count; phase++)
-        items = attnzoo_base_maximum(items, work->phases[phase].item_count);
-    int64_t threads = attnzoo_base_minimum(items, work->threads_wanted);
-    return (int32_t)attnzoo_base_maximum(attnzoo_base_minimum(threads, pool->thread_count), 1);
-}
-
-static attnzoo_status reserve(struct attnzoo_pool *pool, const struct attnzoo_pool_work *work)
-{
-    int64_t bytes;
-    if (!needed_bytes(work, threads_for(pool, work), &bytes))
-        return attnzoo_base_fail_memory(UINT64_MAX);
     if (bytes <= pool->memory_bytes)
         return ATTNZOO_STATUS_OK;
     char *memory = get_memory(bytes);
@@ -246,66 +238,92 @@ static attnzoo_status reserve(struct attnzoo_pool *pool, const struct attnzoo_po
     return ATTNZOO_STATUS_OK;
 }
 
-static void run_phase(struct attnzoo_pool *pool, const struct attnzoo_pool_phase *phase, int32_t workers)
+static attnzoo_status get_ready(struct attnzoo_pool *pool)
 {
-    pool->phase = *phase;
-    atomic_store_explicit(&pool->next_item, 0, memory_order_relaxed);
-    if (workers > 0) {
-        pthread_mutex_lock(&pool->lock);
-        pool->workers_wanted = workers;
-        pool->workers_busy = workers;
-        pool->post_number++;
-        pthread_cond_broadcast(&pool->posted);
-        pthread_mutex_unlock(&pool->lock);
-    }
-    take_items(pool, 0);
-    if (workers > 0) {
-        pthread_mutex_lock(&pool->lock);
-        while (pool->workers_busy > 0)
-            pthread_cond_wait(&pool->finished, &pool->lock);
-        pthread_mutex_unlock(&pool->lock);
-    }
+    if (pool == NULL)
+        return attnzoo_blas_watch();
+    return pool->fork_generation == attnzoo_base_fork_generation() ? ATTNZOO_STATUS_OK : revive_after_fork(pool);
 }
 
-static void run_phases(struct attnzoo_pool *pool, const struct attnzoo_pool_work *work)
+static attnzoo_status take_memory(struct attnzoo_pool_claim *claim, int64_t bytes)
 {
-    int32_t threads = threads_for(pool, work);
-    pool->work = *work;
-    int32_t entered = attnzoo_blas_enter();
-    attnzoo_blas_open(threads);
-    for (int32_t phase = 0; phase < work->phase_count; phase++)
-        run_phase(pool, &work->phases[phase], threads - 1);
-    attnzoo_blas_close(threads);
-    attnzoo_blas_leave(entered);
+    struct attnzoo_pool *pool = claim->pool;
+    attnzoo_status status = ATTNZOO_STATUS_OK;
+    if (pool == NULL) {
+        claim->memory = get_memory(bytes);
+        if (claim->memory == NULL)
+            status = attnzoo_base_fail_memory((uint64_t)bytes);
+    } else {
+        pthread_mutex_lock(&pool->turn);
+        status = reserve(pool, bytes);
+        claim->memory = pool->memory;
+        if (status != ATTNZOO_STATUS_OK)
+            pthread_mutex_unlock(&pool->turn);
+    }
+    claim->shared = claim->memory;
+    return status;
 }
 
-static attnzoo_status run_alone(const struct attnzoo_pool_work *work)
+attnzoo_status attnzoo_pool_claim(struct attnzoo_pool_claim *claim, struct attnzoo_pool *pool,
+                                  const struct attnzoo_pool_needs *needs)
 {
-    attnzoo_status status = attnzoo_blas_watch();
+    attnzoo_status status = get_ready(pool);
     if (status != ATTNZOO_STATUS_OK)
         return status;
-    struct attnzoo_pool pool = {.thread_count = 1};
-    status = reserve(&pool, work);
+    int64_t threads = pool == NULL ? 1 : attnzoo_base_minimum(needs->threads_wanted, pool->thread_count), bytes;
+    *claim = (struct attnzoo_pool_claim){.pool = pool, .threads = (int32_t)attnzoo_base_maximum(threads, 1)};
+    if (!lay_out(claim, needs, &bytes))
+        return attnzoo_base_fail_memory(UINT64_MAX);
+    status = take_memory(claim, bytes);
     if (status != ATTNZOO_STATUS_OK)
         return status;
-    run_phases(&pool, work);
-    free(pool.memory);
+    claim->entered = attnzoo_blas_enter();
+    attnzoo_blas_open(claim->threads);
     return ATTNZOO_STATUS_OK;
 }
 
-attnzoo_status attnzoo_pool_run(struct attnzoo_pool *pool, const struct attnzoo_pool_work *work)
+static void wake_workers(struct attnzoo_pool *pool, int32_t workers)
 {
-    if (pool == NULL)
-        return run_alone(work);
-    if (pool->fork_generation != attnzoo_base_fork_generation()) {
-        attnzoo_status status = revive_after_fork(pool);
-        if (status != ATTNZOO_STATUS_OK)
-            return status;
+    pthread_mutex_lock(&pool->lock);
+    pool->workers_wanted = workers;
+    pool->workers_busy = workers;
+    pool->post_number++;
+    pthread_cond_broadcast(&pool->posted);
+    pthread_mutex_unlock(&pool->lock);
+}
+
+static void await_workers(struct attnzoo_pool *pool)
+{
+    pthread_mutex_lock(&pool->lock);
+    while (pool->workers_busy > 0)
+        pthread_cond_wait(&pool->finished, &pool->lock);
+    pthread_mutex_unlock(&pool->lock);
+}
+
+void attnzoo_pool_do(const struct attnzoo_pool_claim *claim, const struct attnzoo_pool_phase *phase)
+{
+    struct attnzoo_pool *pool = claim->pool;
+    int32_t workers = (int32_t)attnzoo_base_minimum(phase->item_count, claim->threads) - 1;
+    if (workers <= 0) {
+        for (int64_t item = 0; item < phase->item_count; item++)
+            phase->task(phase->job, item, scratch_of(claim, 0));
+        return;
     }
-    pthread_mutex_lock(&pool->turn);
-    attnzoo_status status = reserve(pool, work);
-    if (status == ATTNZOO_STATUS_OK)
-        run_phases(pool, work);
-    pthread_mutex_unlock(&pool->turn);
-    return status;
+    pool->claim = claim;
+    pool->phase = *phase;
+    atomic_store_explicit(&pool->next_item, 0, memory_order_relaxed);
+    wake_workers(pool, workers);
+    take_items(pool, 0);
+    await_workers(pool);
+}
+
+void attnzoo_pool_release(struct attnzoo_pool_claim *claim)
+{
+    attnzoo_blas_close(claim->threads);
+    attnzoo_blas_leave(claim->entered);
+    if (claim->pool == NULL)
+        free(claim->memory);
+    else
+        pthread_mutex_unlock(&claim->pool->turn);
+    *claim = (struct attnzoo_pool_claim){0};
 }

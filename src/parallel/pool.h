@@ -18,33 +18,49 @@ attnzoo_status attnzoo_pool_create(struct attnzoo_pool **pool, int32_t thread_co
 void attnzoo_pool_destroy(struct attnzoo_pool *pool);
 int32_t attnzoo_pool_thread_count(const struct attnzoo_pool *pool);
 
-/** Does item number item, with scratch memory of the thread's own and memory that all threads share. */
-typedef void attnzoo_pool_task(const void *job, int64_t item, void *scratch, void *shared);
+/** Does item number item, with scratch memory of the thread's own. */
+typedef void attnzoo_pool_task(const void *job, int64_t item, void *scratch);
 
-/** A task and how many items it has. */
+/** Numbered items of work that do not depend on each other. */
 struct attnzoo_pool_phase {
     attnzoo_pool_task *task;
+    const void *job;
     int64_t item_count;
 };
 
-enum { ATTNZOO_POOL_PHASES_MAX = 2 };
-
-struct attnzoo_pool_work {
-    const void *job;
-    /** Done one after the other; a phase sees all that the one before wrote. */
-    struct attnzoo_pool_phase phases[ATTNZOO_POOL_PHASES_MAX];
-    int32_t phase_count;
-    /** The most threads that are worth waking for this. */
-    int64_t threads_wanted;
+/** What a call needs in all its phases. */
+struct attnzoo_pool_needs {
+    /** Bytes for each thread, and for the call as a whole. */
     int64_t scratch_bytes;
     int64_t shared_bytes;
+    /** The most threads that are worth waking. */
+    int64_t threads_wanted;
+};
+
+/** A pool taken by one call. */
+struct attnzoo_pool_claim {
+    /** NULL where the calling thread works alone. */
+    struct attnzoo_pool *pool;
+    char *memory;
+    /** Aligned to ATTNZOO_POOL_ALIGNMENT, as scratch is; holds zeros or what an earlier call left there. */
+    void *shared;
+    int64_t scratch_offset;
+    int64_t scratch_step;
+    int32_t threads;
+    int32_t entered;
 };
 
 /**
- * Does every item of each phase once, in any order; returns when all are done. Fails only before the first item. Scratch and shared memory are aligned to ATTNZOO_POOL_ALIGNMENT, and hold zeros or what an earlier task
- * left there. Calls from several threads take turns. A NULL pool does the work in the calling thread, with memory
- * for this call alone.
+ * Takes a pool for a call: waits for its turn and gets all memory, so that nothing can fail from then on. A NULL pool
+ * does the work in the calling thread, with memory for this call alone. Products may be made until the release.
  */
-attnzoo_status attnzoo_pool_run(struct attnzoo_pool *pool, const struct attnzoo_pool_work *work);
+attnzoo_status attnzoo_pool_claim(struct attnzoo_pool_claim *claim, struct attnzoo_pool *pool,
+                                  const struct attnzoo_pool_needs *needs);
+
+/** Does every item of a phase once, in any order; returns when all are done, and what they wrote is seen by all. */
+void attnzoo_pool_do(const struct attnzoo_pool_claim *claim, const struct attnzoo_pool_phase *phase);
+
+/** Gives the pool back. */
+void attnzoo_pool_release(struct attnzoo_pool_claim *claim);
 
 #endif

@@ -23,10 +23,10 @@ struct job {
     atomic_bool is_wrong;
 };
 
-static void mark_item(const void *context, int64_t item, void *scratch, void *shared)
+static void mark_item(const void *context, int64_t item, void *scratch)
 {
     struct job *job = (struct job *)(uintptr_t)context;
-    if ((uintptr_t)scratch % ATTNZOO_POOL_ALIGNMENT != 0 || (uintptr_t)shared % ATTNZOO_POOL_ALIGNMENT != 0)
+    if ((uintptr_t)scratch % ATTNZOO_POOL_ALIGNMENT != 0)
         atomic_store(&job->is_wrong, true);
     /* Another thread that had the same scratch would change it meanwhile. */
     memset(scratch, (int)(item % 256), SCRATCH);
@@ -38,9 +38,9 @@ static void mark_item(const void *context, int64_t item, void *scratch, void *sh
     atomic_fetch_add(&job->sum_before_second_phase, 1);
 }
 
-static void check_phase(const void *context, int64_t item, void *scratch, void *shared)
+static void check_phase(const void *context, int64_t item, void *scratch)
 {
-    (void)item, (void)scratch, (void)shared;
+    (void)item, (void)scratch;
     struct job *job = (struct job *)(uintptr_t)context;
     if (atomic_load(&job->sum_before_second_phase) != ITEMS)
         atomic_store(&job->is_wrong, true);
@@ -51,13 +51,17 @@ static void run_and_check(struct attnzoo_pool *pool)
 {
     static _Thread_local struct job job;
     memset(&job, 0, sizeof job);
-    struct attnzoo_pool_work work = {.job = &job,
-                                     .phases = {{mark_item, ITEMS}, {check_phase, 7}},
-                                     .phase_count = 2,
-                                     .threads_wanted = 100,
-                                     .scratch_bytes = SCRATCH,
-                                     .shared_bytes = SHARED};
-    assert_int_equal(attnzoo_pool_run(pool, &work), ATTNZOO_STATUS_OK);
+    const struct attnzoo_pool_needs needs = {.threads_wanted = 100, .scratch_bytes = SCRATCH, .shared_bytes = SHARED};
+    struct attnzoo_pool_claim claim;
+    assert_int_equal(attnzoo_pool_claim(&claim, pool, &needs), ATTNZOO_STATUS_OK);
+    assert_int_equal((uintptr_t)claim.shared % ATTNZOO_POOL_ALIGNMENT, 0);
+    memset(claim.shared, 1, SHARED);
+    attnzoo_pool_do(&claim, &(struct attnzoo_pool_phase){mark_item, &job, ITEMS});
+    attnzoo_pool_do(&claim, &(struct attnzoo_pool_phase){check_phase, &job, 7});
+    attnzoo_pool_do(&claim, &(struct attnzoo_pool_phase){check_phase, &job, 0});
+    for (int i = 0; i < SHARED; i++)
+        assert_int_equal(((char *)claim.shared)[i], 1);
+    attnzoo_pool_release(&claim);
     for (int item = 0; item < ITEMS; item++)
         assert_int_equal(atomic_load(&job.done[item]), 1);
     assert_int_equal(atomic_load(&job.second_phase_items), 7);
@@ -125,16 +129,12 @@ static void a_forked_child_gets_threads_of_its_own(void **state)
 static void too_much_memory_is_refused(void **state)
 {
     (void)state;
-    struct job job;
-    struct attnzoo_pool_work work = {.job = &job,
-                                     .phases = {{mark_item, 1}},
-                                     .phase_count = 1,
-                                     .threads_wanted = 1,
-                                     .scratch_bytes = INT64_MAX};
-    assert_int_equal(attnzoo_pool_run(NULL, &work), ATTNZOO_STATUS_OUT_OF_MEMORY);
-    work.scratch_bytes = INT64_MAX / 2;
-    work.shared_bytes = INT64_MAX / 2;
-    assert_int_equal(attnzoo_pool_run(NULL, &work), ATTNZOO_STATUS_OUT_OF_MEMORY);
+    struct attnzoo_pool_needs needs = {.threads_wanted = 1, .scratch_bytes = INT64_MAX};
+    struct attnzoo_pool_claim claim;
+    assert_int_equal(attnzoo_pool_claim(&claim, NULL, &needs), ATTNZOO_STATUS_OUT_OF_MEMORY);
+    needs.scratch_bytes = INT64_MAX / 2;
+    needs.shared_bytes = INT64_MAX / 2;
+    assert_int_equal(attnzoo_pool_claim(&claim, NULL, &needs), ATTNZOO_STATUS_OUT_OF_MEMORY);
 }
 
 static void thread_counts_out_of_range_are_refused(void **state)

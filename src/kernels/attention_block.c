@@ -1,0 +1,94 @@
+/*
+ * kernels/attention_block.c: what adding keys to a block and writing its outputs have in common: spans, scores, masks.
+ */
+#include "kernels/attention_block.h"
+
+#include "base/checked.h"
+#include "kernels/softmax.h"
+#include "kernels/vectors.h"
+
+#include <string.h>
+
+void attnzoo_attention_open_block(struct attnzoo_attention_worker *worker, const struct attnzoo_attention_plan *plan,
+                                  int64_t number, void *scratch)
+{
+    const struct attnzoo_attention *problem = plan->problem;
+    *worker = (struct attnzoo_attention_worker){.plan = plan,
+                                                .problem = problem,
+                                                .scratch = attnzoo_attention_scratch_at(plan, scratch),
+                                                .block = attnzoo_attention_block(plan, number),
+                                                .block_number = number};
+    for (int64_t row = 0; row < attnzoo_attention_row_count(worker); row++)
+        worker->scratch.spans[row] =
+            attnzoo_mask_head_span(&problem->mask, worker->block.batch, attnzoo_attention_row_head(worker, row),
+                                   attnzoo_attention_row_query(worker, row));
+    attnzoo_attention_clear_scores(worker);
+    problem->source->open_queries(problem, &worker->block, worker->scratch.source_memory);
+}
+
+struct attnzoo_key_span attnzoo_attention_row_span(const struct attnzoo_attention_worker *worker, int64_t row,
+                                                   int64_t first, int64_t end)
+{
+    struct attnzoo_key_span span = worker->scratch.spans[row];
+    return (struct attnzoo_key_span){attnzoo_base_maximum(span.first, first), attnzoo_base_minimum(span.end, end)};
+}
+
+struct attnzoo_key_span attnzoo_attention_rows_span(const struct attnzoo_attention_worker *worker, int64_t first_row,
+                                                    int64_t rows, int64_t first, int64_t end)
+{
+    struct attnzoo_key_span all = {end, first};
+    for (int64_t row = first_row; row < first_row + rows; row++) {
+        struct attnzoo_key_span span = attnzoo_attention_row_span(worker, row, first, end);
+        if (attnzoo_attention_is_empty(span))
+            continue;
+        all.first = attnzoo_base_minimum(all.first, span.first);
+        all.end = attnzoo_base_maximum(all.end, span.end);
+    }
+    return all;
+}
+
+void attnzoo_attention_score(const struct attnzoo_attention_worker *worker, const struct attnzoo_strip *strip)
+{
+    const struct attnzoo_attention *problem = worker->problem;
+    problem->source->fill(problem, strip, worker->scratch.source_memory);
+    if (problem->softcap > 0.0f)
+        for (int64_t row = 0; row < strip->row_count; row++)
+            attnzoo_kernel_vectors()->cap_scores(attnzoo_attention_row_scores(strip, row), strip->key_count,
+                                                 problem->softcap);
+}
+
+struct attnzoo_key_span attnzoo_attention_mask_row(const struct attnzoo_attention_worker *worker,
+                                                   const struct attnzoo_strip *strip, int64_t row_in_strip,
+                                                   bool is_clear)
+{
+    const struct attnzoo_tile *tile = strip->tile;
+    int64_t first_key = tile->first_key + strip->first_key, row = strip->first_row + row_in_strip;
+    struct attnzoo_key_span span =
+        attnzoo_attention_row_span(worker, row, first_key, first_key + strip->key_count);
+    if (attnzoo_attention_is_empty(span))
+        return (struct attnzoo_key_span){0, 0};
+    float *scores = attnzoo_attention_row_scores(strip, row_in_strip) + (span.first - first_key);
+    attnzoo_mask_apply(&worker->problem->mask, tile->batch, attnzoo_attention_row_head(worker, row),
+                       attnzoo_attention_row_query(worker, row), span.first, span.end - span.first, is_clear, scores,
+                       worker->scratch.mask_memory);
+    if (worker->problem->is_smoothed)
+        attnzoo_softmax_log_sigmoids(scores, span.end - span.first);
+    return (struct attnzoo_key_span){span.first - first_key, span.end - first_key};
+}
+
+void attnzoo_attention_clear_outside(float *scores, struct attnzoo_key_span span, int64_t count)
+{
+    memset(scores, 0, (size_t)span.first * sizeof *scores);
+    memset(scores + span.end, 0, (size_t)(count - span.end) * sizeof *scores);
+}
+
+void attnzoo_attention_clear_scores(const struct attnzoo_attention_worker *worker)
+{
+    memset(worker->scratch.scores, 0, (size_t)(worker->plan->row_count * worker->plan->key_count) * sizeof(float));
+}
+
+char *attnzoo_attention_output_at(const struct attnzoo_attention_worker *worker, int64_t row, int64_t key)
+{
+    return attnzoo_grid_at(&worker->problem->attention, worker->block.batch, attnzoo_attention_row_head(worker, row),
+                           attnzoo_attention_row_query(worker, row), key);
+}

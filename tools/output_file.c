@@ -17,7 +17,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { TEMPORARIES_MAX = 8, NAME_ATTEMPTS = 100 };
+enum { TEMPORARIES_MAX = 8, NAME_ATTEMPTS = 100, LINK_HOPS_MAX = 40 };
 
 static const int ending_signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE};
 enum { ENDING_SIGNAL_COUNT = sizeof ending_signals / sizeof *ending_signals };
@@ -114,12 +114,9 @@ static bool settle_listed(const char *path, const char *target)
     return is_settled;
 }
 
-/* The path without symbolic links; where the file does not exist, its folder without them. NULL with errno. */
-static char *resolve(const char *name)
+/* The path of a file that does not exist, its folder without symbolic links. NULL with errno. */
+static char *resolve_folder(const char *name)
 {
-    char *whole = realpath(name, NULL);
-    if (whole != NULL || errno != ENOENT)
-        return whole;
     const char *slash = strrchr(name, '/');
     const char *base = slash == NULL ? name : slash + 1;
     if (*base == '\0') {
@@ -134,6 +131,46 @@ static char *resolve(const char *name)
         sprintf(path, "%s/%s", folder, base);
     free(folder);
     return path;
+}
+
+/* Where the symbolic link `path` points to, as seen from our own folder; NULL with errno, EINVAL if it is no link. */
+static char *follow_link(const char *path)
+{
+    char target[PATH_MAX];
+    ssize_t length = readlink(path, target, sizeof target - 1);
+    if (length < 0)
+        return NULL;
+    target[length] = '\0';
+    size_t folder_length = *target == '/' ? 0 : (size_t)(strrchr(path, '/') + 1 - path);
+    char *joined = malloc(folder_length + (size_t)length + 1);
+    if (joined != NULL)
+        sprintf(joined, "%.*s%s", (int)folder_length, path, target);
+    return joined;
+}
+
+/*
+ * The path without symbolic links. A link whose target does not exist yet is followed all the same, so that it is the
+ * target that comes to be. NULL with errno.
+ */
+static char *resolve(const char *name)
+{
+    char *path = realpath(name, NULL);
+    if (path != NULL || errno != ENOENT)
+        return path;
+    path = resolve_folder(name);
+    for (int hops = 0; path != NULL; hops++) {
+        char *target = hops < LINK_HOPS_MAX ? follow_link(path) : NULL;
+        int error = hops < LINK_HOPS_MAX ? errno : ELOOP;
+        /* No link, or nothing there: this is the file to be made. */
+        if (target == NULL && (error == EINVAL || error == ENOENT))
+            return path;
+        free(path);
+        path = target == NULL ? NULL : resolve_folder(target);
+        if (target == NULL)
+            errno = error;
+        free(target);
+    }
+    return NULL;
 }
 
 /* Creates a file in the target's folder; -1 with errno. */

@@ -100,6 +100,35 @@ static void test_symbolic_link_stays_one(void **state)
     check_content("real", "new");
 }
 
+/* Through relative, chained and absolute links to where nothing is yet. */
+static void test_dangling_link_is_written_through(void **state)
+{
+    (void)state;
+    struct output_file file, same;
+    struct stat status;
+    assert_int_equal(mkdir(scratch_path("folder"), 0700), 0);
+    assert_int_equal(symlink("../real", scratch_path("folder/near")), 0);
+    assert_int_equal(symlink("folder/near", scratch_path("chained")), 0);
+    char absolute[4096];
+    snprintf(absolute, sizeof absolute, "%s", scratch_path("chained"));
+    assert_int_equal(symlink(absolute, scratch_path("link")), 0);
+    open_good(&file, scratch_path("link"));
+    open_good(&same, scratch_path("real"));
+    assert_true(output_file_is_same(&file, &same));
+    output_file_discard(&same);
+    fputs("new", file.stream);
+    assert_int_equal(output_file_finish(&file), OUTCOME_OK);
+    assert_int_equal(output_file_commit(&file), OUTCOME_OK);
+    output_file_discard(&file);
+    static const char *const links[] = {"link", "chained", "folder/near"};
+    for (size_t index = 0; index < sizeof links / sizeof *links; index++) {
+        assert_int_equal(lstat(scratch_path(links[index]), &status), 0);
+        assert_true(S_ISLNK(status.st_mode));
+    }
+    check_content("real", "new");
+    assert_int_equal(unlink(scratch_path("folder/near")), 0);
+}
+
 static void test_same_target_is_seen_through_other_spellings(void **state)
 {
     (void)state;
@@ -155,7 +184,11 @@ static void test_targets_that_cannot_be(void **state)
     check_refused(scratch_path("folder/"), "directory");
     scratch_write("file", "old", 3);
     check_refused(scratch_path("file/target"), "Not a directory");
-    assert_int_equal(scratch_count(), 1);
+    assert_int_equal(symlink("loop", scratch_path("loop")), 0);
+    check_refused(scratch_path("loop"), "symbolic links");
+    assert_int_equal(symlink("missing/target", scratch_path("astray")), 0);
+    check_refused(scratch_path("astray"), "No such file");
+    assert_int_equal(scratch_count(), 3);
 }
 
 static void test_signals_remove_temporary_files(void **state)
@@ -204,6 +237,7 @@ int main(void)
         IN_FOLDER(test_discard_leaves_no_trace),
         IN_FOLDER(test_mode_is_as_umask_says),
         IN_FOLDER(test_symbolic_link_stays_one),
+        IN_FOLDER(test_dangling_link_is_written_through),
         IN_FOLDER(test_same_target_is_seen_through_other_spellings),
         IN_FOLDER(test_pipes_are_written_in_place),
         IN_FOLDER(test_targets_that_cannot_be),

@@ -6,14 +6,48 @@
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
-/* Room for a path of the longest kind and what is to be said of it. */
-static char text[8192];
+/*
+ * Room for a path of the longest kind and what is to be said of it. Of a longer line the middle is left out: what it is
+ * about stands at the beginning, what is wrong at the end.
+ */
+enum { TEXT_SIZE = 8192, TAIL_SIZE = 4096 };
 
-/* A file name may hold a line break, and the message must stay one line. */
+static char text[TEXT_SIZE];
+
+/* Whether a byte is not the first of a character in UTF-8. */
+static bool is_continuation(char byte)
+{
+    return ((unsigned char)byte & 0xc0) == 0x80;
+}
+
+static void shorten(const char *whole, size_t length)
+{
+    static const char gap[] = " ... ";
+    size_t head = TEXT_SIZE - TAIL_SIZE - sizeof gap, tail = length - TAIL_SIZE;
+    while (head > 0 && is_continuation(whole[head]))
+        head--;
+    while (is_continuation(whole[tail]))
+        tail++;
+    memcpy(text, whole, head);
+    strcpy(text + head, gap);
+    strcpy(text + head + sizeof gap - 1, whole + tail);
+}
+
 static void record(const char *format, va_list arguments)
 {
-    vsnprintf(text, sizeof text, format, arguments);
+    va_list again;
+    va_copy(again, arguments);
+    int length = vsnprintf(text, sizeof text, format, arguments);
+    char *whole = length < TEXT_SIZE ? NULL : malloc((size_t)length + 1);
+    /* Without memory it is the end that is left out. */
+    if (whole != NULL && vsnprintf(whole, (size_t)length + 1, format, again) == length)
+        shorten(whole, (size_t)length);
+    free(whole);
+    va_end(again);
+    /* A file name may hold a line break, and the message must stay one line. */
     for (char *character = text; *character != '\0'; character++) {
         if ((unsigned char)*character < ' ' || *character == 127)
             *character = '?';

@@ -1,0 +1,61 @@
+/*
+ * test_problem.c: the one line that says what went wrong.
+ */
+#include "problem.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Its macro fail() has the name of a function of ours, which is called as (fail)() here. */
+#include <cmocka.h>
+
+static void test_control_characters(void **state)
+{
+    (void)state;
+    assert_int_equal((fail)("%s: no", "two\nlines\x7f"), OUTCOME_ERROR);
+    assert_string_equal(problem_text(), "two?lines?: no");
+    assert_int_equal(fail_usage("no"), OUTCOME_USAGE);
+    assert_string_equal(problem_text(), "no");
+}
+
+/* Of every length around the room there is, with characters of one to four bytes: reason last, no character cut. */
+static void test_long_lines_keep_both_ends(void **state)
+{
+    (void)state;
+    static const char *const characters[] = {"x", "\xc3\xa9", "\xe2\x9c\x93", "\xf0\x9f\x98\x80"};
+    for (size_t kind = 0; kind < sizeof characters / sizeof *characters; kind++) {
+        size_t width = strlen(characters[kind]);
+        for (size_t length = 8100; length < 8300; length++) {
+            char *name = malloc(length * width + 1);
+            for (size_t index = 0; index < length; index++)
+                memcpy(name + index * width, characters[kind], width);
+            name[length * width] = '\0';
+            (fail)("begin %s: the reason", name);
+            const char *text = problem_text();
+            size_t size = strlen(text), whole = length * width + strlen("begin : the reason");
+            assert_memory_equal(text, "begin ", 6);
+            assert_string_equal(text + size - strlen(": the reason"), ": the reason");
+            assert_true(size == whole || (size < 8192 && size > 8170));
+            const char *gap = strstr(text, " ... ");
+            assert_true((gap == NULL) == (size == whole));
+            if (gap != NULL) {
+                assert_int_equal((size_t)(gap - text - 6) % width, 0);
+                assert_int_equal((size - strlen(": the reason") - (size_t)(gap + 5 - text)) % width, 0);
+            }
+            free(name);
+        }
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_control_characters),
+        cmocka_unit_test(test_long_lines_keep_both_ends),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -37,6 +37,7 @@
 #include "mask.h"
 #include "merge.h"
 #include "module.h"
+#include "position.h"
 #include "state.h"
 #include "status.h"
 #include "tensor.h"

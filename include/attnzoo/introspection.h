@@ -20,7 +20,9 @@ enum {
     /** Inputs by ATTNZOO_INPUT_ place: NAME, SUMMARY, SHAPE, REQUIRED. */
     ATTNZOO_ITEM_INPUT = 3,
     /** Outputs by ATTNZOO_OUTPUT_ place: NAME, SUMMARY, SHAPE, REQUIRED. */
-    ATTNZOO_ITEM_OUTPUT = 4
+    ATTNZOO_ITEM_OUTPUT = 4,
+    /** What the mechanism's states hold, by field number: NAME, SUMMARY, SHAPE, REQUIRED. */
+    ATTNZOO_ITEM_STATE = 5
 };
 
 /** What can be asked of a thing. An int32_t wherever one is passed. */

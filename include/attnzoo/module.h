@@ -30,7 +30,9 @@ typedef struct attnzoo_state attnzoo_state;
 enum {
     ATTNZOO_INPUT_QUERY = 0,
     ATTNZOO_INPUT_KEY = 1,
-    ATTNZOO_INPUT_VALUE = 2
+    ATTNZOO_INPUT_VALUE = 2,
+    /** relative_multi_head, flavor=transformer_xl: the table of positions, [P, E] or [B, P, E]. */
+    ATTNZOO_INPUT_POSITION = 3
 };
 
 /** Places of the outputs in attnzoo_module_forward_slots(). Later versions add places at the end. */

@@ -26,7 +26,11 @@ void attnzoo_blas_multiply_transposed(int64_t rows, int64_t columns, int64_t inn
 void attnzoo_blas_multiply_add(int64_t rows, int64_t columns, int64_t inner, const float *a, int64_t a_step,
                                const float *b, int64_t b_step, float *c, int64_t c_step);
 
-/** The same two with the largest size that one BLAS call is given, so that tests can split small products. */
+/** c [rows, columns] += a [rows, inner] * b [columns, inner] transposed. */
+void attnzoo_blas_multiply_transposed_add(int64_t rows, int64_t columns, int64_t inner, const float *a, int64_t a_step,
+                                          const float *b, int64_t b_step, float *c, int64_t c_step);
+
+/** The first two with the largest size that one BLAS call is given, so that tests can split small products. */
 void attnzoo_blas_multiply_transposed_split(int64_t largest, int64_t rows, int64_t columns, int64_t inner, float scale,
                                             const float *a, int64_t a_step, const float *b, int64_t b_step, float *c,
                                             int64_t c_step);

@@ -83,3 +83,10 @@ void attnzoo_blas_multiply_add(int64_t rows, int64_t columns, int64_t inner, con
 {
     attnzoo_blas_multiply_add_split(LARGEST, rows, columns, inner, a, a_step, b, b_step, c, c_step);
 }
+
+void attnzoo_blas_multiply_transposed_add(int64_t rows, int64_t columns, int64_t inner, const float *a, int64_t a_step,
+                                          const float *b, int64_t b_step, float *c, int64_t c_step)
+{
+    const struct product product = {true, 1.0f, 1.0f, a, a_step, b, b_step, c, c_step};
+    multiply(&product, LARGEST, rows, columns, inner);
+}

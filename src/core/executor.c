@@ -33,5 +33,5 @@ void attnzoo_executor_destroy(attnzoo_executor *executor)
 
 int32_t attnzoo_executor_thread_count(const attnzoo_executor *executor)
 {
-    return executor == NULL ? 0 : attnzoo_pool_thread_count(executor->pool);
+    return executor == NULL || executor->kind != ATTNZOO_KIND_EXECUTOR ? 0 : attnzoo_pool_thread_count(executor->pool);
 }

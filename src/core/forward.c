@@ -35,8 +35,12 @@ static attnzoo_status check_module(const attnzoo_module *module, const attnzoo_s
 {
     ATTNZOO_REQUIRE_HANDLE(module, ATTNZOO_KIND_MODULE);
     ATTNZOO_REQUIRE(module->is_prepared, ATTNZOO_STATUS_BAD_STATE, "the module is not prepared yet");
-    ATTNZOO_REQUIRE(state == NULL, ATTNZOO_STATUS_UNSUPPORTED, "%s carries no state",
-                    module->instance.mechanism->name);
+    if (state == NULL)
+        return ATTNZOO_STATUS_OK;
+    ATTNZOO_REQUIRE(module->instance.mechanism->state_field_count > 0, ATTNZOO_STATUS_UNSUPPORTED,
+                    "%s carries no state", module->instance.mechanism->name);
+    ATTNZOO_REQUIRE_HANDLE(state, ATTNZOO_KIND_STATE);
+    ATTNZOO_REQUIRE(state->module == module, ATTNZOO_STATUS_BAD_STATE, "the state was made for another module");
     return ATTNZOO_STATUS_OK;
 }
 
@@ -57,7 +61,8 @@ attnzoo_status attnzoo_module_output_shape(const attnzoo_module *module, const a
     status = gather(mechanism->inputs, mechanism->input_count, "input", inputs, input_count, views);
     if (status != ATTNZOO_STATUS_OK)
         return status;
-    return mechanism->output_shape(&module->instance, views, output, rank, shape);
+    return mechanism->output_shape(&module->instance, views, state == NULL ? NULL : &state->content, output, rank,
+                                   shape);
 }
 
 static attnzoo_status check_apart(const struct attnzoo_view *output, const char *output_name,
@@ -105,6 +110,7 @@ attnzoo_status attnzoo_module_forward_slots(const attnzoo_module *module, attnzo
         ATTNZOO_REQUIRE_HANDLE(mask, ATTNZOO_KIND_MASK);
     const struct attnzoo_mechanism *mechanism = module->instance.mechanism;
     struct attnzoo_call call = {.mask = mask == NULL ? NULL : &mask->description,
+                                .state = state == NULL ? NULL : &state->content,
                                 .pool = executor == NULL ? NULL : executor->pool};
     status = gather(mechanism->inputs, mechanism->input_count, "input", inputs, input_count, call.inputs);
     if (status == ATTNZOO_STATUS_OK)

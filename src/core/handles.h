@@ -19,7 +19,8 @@ enum {
     ATTNZOO_KIND_TENSOR = 0x61747a54,
     ATTNZOO_KIND_MASK = 0x61747a4d,
     ATTNZOO_KIND_MODULE = 0x61747a46,
-    ATTNZOO_KIND_EXECUTOR = 0x61747a45
+    ATTNZOO_KIND_EXECUTOR = 0x61747a45,
+    ATTNZOO_KIND_STATE = 0x61747a53
 };
 
 struct attnzoo_tensor {
@@ -36,6 +37,12 @@ struct attnzoo_module {
     uint32_t kind;
     bool is_prepared;
     struct attnzoo_instance instance;
+};
+
+struct attnzoo_state {
+    uint32_t kind;
+    const struct attnzoo_module *module;
+    struct attnzoo_state_content content;
 };
 
 struct attnzoo_executor {
@@ -61,6 +68,13 @@ struct attnzoo_executor {
 /** The same for a pointer. */
 #define ATTNZOO_REQUIRE_POINTER(pointer) \
     ATTNZOO_REQUIRE((pointer) != NULL, ATTNZOO_STATUS_INVALID_ARGUMENT, #pointer " is NULL")
+
+/** Copies every element of a float view, in order, into compact float32 memory, or back. */
+void attnzoo_core_read_elements(float *destination, const struct attnzoo_view *view);
+void attnzoo_core_write_elements(const struct attnzoo_view *view, const float *source);
+
+/** Checks that a view may be written: not read-only, of floats, no two elements in one place. */
+attnzoo_status attnzoo_core_check_writable(const struct attnzoo_view *view, const char *name);
 
 /** Makes a module of a mechanism, which need not be in the registry. */
 attnzoo_status attnzoo_core_module_create(attnzoo_module **module, const struct attnzoo_mechanism *mechanism);

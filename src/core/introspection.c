@@ -28,6 +28,8 @@ static int32_t item_count(const struct attnzoo_mechanism *mechanism, int32_t ite
         return mechanism->input_count;
     case ATTNZOO_ITEM_OUTPUT:
         return mechanism->output_count;
+    case ATTNZOO_ITEM_STATE:
+        return mechanism->state_field_count;
     default:
         return -1;
     }
@@ -114,6 +116,8 @@ const char *attnzoo_item_text(const char *mechanism, int32_t item, int32_t index
         return shaped_text(field, parameter->name, parameter->shape, parameter->summary, parameter->is_required);
     case ATTNZOO_ITEM_INPUT:
         return slot_text(&found->inputs[index], field);
+    case ATTNZOO_ITEM_STATE:
+        return slot_text(&found->state_fields[index], field);
     default:
         return slot_text(&found->outputs[index], field);
     }

@@ -6,7 +6,6 @@
 
 #include "base/checked.h"
 #include "core/option_text.h"
-#include "kernels/grid.h"
 #include "mechanisms/registry.h"
 
 #include <stdio.h>
@@ -76,7 +75,7 @@ void attnzoo_module_destroy(attnzoo_module *module)
 
 const char *attnzoo_module_mechanism(const attnzoo_module *module)
 {
-    return module == NULL ? NULL : module->instance.mechanism->name;
+    return module == NULL || module->kind != ATTNZOO_KIND_MODULE ? NULL : module->instance.mechanism->name;
 }
 
 static attnzoo_status check_changeable(const attnzoo_module *module, const char *name)
@@ -181,23 +180,6 @@ static attnzoo_status find_parameter(const attnzoo_module *module, const char *n
                              name, mechanism->parameter_count == 0 ? "none" : list);
 }
 
-/* Widens every element of a view, in order, into compact memory. */
-static void copy_elements(float *destination, const struct attnzoo_view *view)
-{
-    int64_t columns = view->shape[view->rank - 1];
-    int64_t rows = columns == 0 ? 0 : attnzoo_base_view_element_count(view) / columns;
-    for (int64_t row = 0; row < rows; row++) {
-        int64_t rest = row, offset = 0;
-        for (int32_t axis = view->rank - 2; axis >= 0; axis--) {
-            offset += rest % view->shape[axis] * view->strides[axis];
-            rest /= view->shape[axis];
-        }
-        attnzoo_kernel_widen(destination + row * columns,
-                             view->data + offset * attnzoo_base_dtype_size(view->dtype), view->dtype,
-                             view->strides[view->rank - 1], columns);
-    }
-}
-
 attnzoo_status attnzoo_module_set_parameter(attnzoo_module *module, const char *name, const attnzoo_tensor *parameter)
 {
     attnzoo_base_enter(__func__);
@@ -224,7 +206,7 @@ attnzoo_status attnzoo_module_set_parameter(attnzoo_module *module, const char *
         free(data);
         return status;
     }
-    copy_elements(data, view);
+    attnzoo_core_read_elements(data, view);
     free(module->instance.parameters[index].data);
     module->instance.parameters[index] = value;
     return ATTNZOO_STATUS_OK;

@@ -21,6 +21,33 @@ struct attnzoo_grid attnzoo_grid_of(const struct attnzoo_view *view)
     return grid;
 }
 
+struct attnzoo_grid attnzoo_grid_without_heads(const struct attnzoo_view *view)
+{
+    struct attnzoo_grid grid = attnzoo_grid_of(view);
+    grid.size[ATTNZOO_BATCH] = grid.size[ATTNZOO_HEAD];
+    grid.stride[ATTNZOO_BATCH] = grid.stride[ATTNZOO_HEAD];
+    grid.size[ATTNZOO_HEAD] = 1;
+    grid.stride[ATTNZOO_HEAD] = 0;
+    return grid;
+}
+
+struct attnzoo_grid attnzoo_grid_split_heads(const struct attnzoo_grid *grid, int64_t head_count)
+{
+    struct attnzoo_grid split = *grid;
+    split.size[ATTNZOO_HEAD] = head_count;
+    split.size[ATTNZOO_COLUMN] = grid->size[ATTNZOO_COLUMN] / head_count;
+    split.stride[ATTNZOO_HEAD] = split.size[ATTNZOO_COLUMN] * grid->stride[ATTNZOO_COLUMN];
+    return split;
+}
+
+struct attnzoo_grid attnzoo_grid_compact(float *memory, int64_t batches, int64_t heads, int64_t rows, int64_t columns)
+{
+    return (struct attnzoo_grid){.data = (char *)memory,
+                                 .size = {batches, heads, rows, columns},
+                                 .stride = {heads * rows * columns, rows * columns, columns, 1},
+                                 .dtype = ATTNZOO_DTYPE_FLOAT32};
+}
+
 bool attnzoo_grid_is_direct(const struct attnzoo_grid *grid)
 {
     if (grid->dtype != ATTNZOO_DTYPE_FLOAT32 || grid->stride[ATTNZOO_COLUMN] != 1)

@@ -21,6 +21,15 @@ struct attnzoo_grid {
 /** Lines the view's axes up at the right; missing leading axes have size 1. The view's rank is at most 4. */
 struct attnzoo_grid attnzoo_grid_of(const struct attnzoo_view *view);
 
+/** The same for a view [batch, row, column], which has no axis of heads: their number is 1. The view's rank is at most 3. */
+struct attnzoo_grid attnzoo_grid_without_heads(const struct attnzoo_view *view);
+
+/** A grid of one head with its columns dealt out to so many, which divides their number. */
+struct attnzoo_grid attnzoo_grid_split_heads(const struct attnzoo_grid *grid, int64_t head_count);
+
+/** A compact float32 grid over memory that need not be there yet. */
+struct attnzoo_grid attnzoo_grid_compact(float *memory, int64_t batches, int64_t heads, int64_t rows, int64_t columns);
+
 /** The address of an element. */
 static inline char *attnzoo_grid_at(const struct attnzoo_grid *grid, int64_t batch, int64_t head, int64_t row,
                                     int64_t column)

@@ -74,7 +74,34 @@ struct attnzoo_instance {
     void *prepared;
 };
 
-enum { ATTNZOO_INPUT_PLACES = 3, ATTNZOO_OUTPUT_PLACES = 3 };
+enum { ATTNZOO_INPUT_PLACES = 4, ATTNZOO_OUTPUT_PLACES = 3, ATTNZOO_STATE_FIELDS = 4, ATTNZOO_STATE_VIEWS = 2 };
+
+/** What a state keeps under one name: columns numbers for each key of each head. */
+struct attnzoo_state_field {
+    /** [B, heads, capacity, columns] */
+    float *data;
+    int64_t heads;
+    int64_t columns;
+    /** One number a key: its shape ends with the keys. */
+    bool is_scalar;
+};
+
+/** The part of a state that its mechanism sees. */
+struct attnzoo_state_content {
+    int64_t batch;
+    int64_t capacity;
+    /** Keys held: of a cache, or of the utterance that an alignment belongs to. */
+    int64_t length;
+    /** False until the first call or loading after a reset. */
+    bool is_started;
+    /** The fields of the specs in their order, then those that the mechanism keeps for itself. */
+    struct attnzoo_state_field fields[ATTNZOO_STATE_FIELDS];
+    int32_t field_count;
+    /** The views from which the mechanism's own fields were made, and how many rows of each batch [B]. */
+    struct attnzoo_view views[ATTNZOO_STATE_VIEWS];
+    bool has_views;
+    int64_t *known_rows;
+};
 
 /** The arguments of a forward call, by place; NULL where there is none. Required ones are there, and floats. */
 struct attnzoo_call {
@@ -82,6 +109,8 @@ struct attnzoo_call {
     const struct attnzoo_view *outputs[ATTNZOO_OUTPUT_PLACES];
     /** NULL hides nothing. */
     const struct attnzoo_mask_description *mask;
+    /** NULL for none; of this instance and the inputs' batch, which the mechanism checks. */
+    struct attnzoo_state_content *state;
     /** NULL for the calling thread alone. */
     struct attnzoo_pool *pool;
 };
@@ -100,14 +129,28 @@ struct attnzoo_mechanism {
     int32_t input_count;
     int32_t output_count;
 
+    /** What its states hold; none for a mechanism without. */
+    const struct attnzoo_slot_spec *state_fields;
+    int32_t state_field_count;
+    /** A cache grows by each call's keys and can be cut. */
+    bool state_is_cache;
+
     /** Checks options and parameters together and makes instance->prepared. NULL if there is nothing to do. */
     attnzoo_status (*prepare)(struct attnzoo_instance *instance);
     /** Frees instance->prepared. NULL if prepare makes nothing. */
     void (*release)(struct attnzoo_instance *instance);
-    /** Checks the inputs' shapes against each other and tells an output's. */
+    /** Checks the inputs' shapes against each other and tells an output's. state may be NULL. */
     attnzoo_status (*output_shape)(const struct attnzoo_instance *instance, const struct attnzoo_view *const *inputs,
-                                   int32_t output, int32_t *rank, int64_t *shape);
-    /** Checks the rest of a call, then runs it. On error no output was written. */
+                                   const struct attnzoo_state_content *state, int32_t output, int32_t *rank,
+                                   int64_t *shape);
+    /** Tells heads and columns of a state's fields, and their number. NULL for a mechanism without states. */
+    void (*state_layout)(const struct attnzoo_instance *instance, struct attnzoo_state_content *content);
+    /**
+     * Checks that a state may be loaded from the fields given, by number; those left out start as the first one. NULL
+     * if that follows from which are required.
+     */
+    attnzoo_status (*state_check)(const struct attnzoo_instance *instance, const bool *is_given);
+    /** Checks the rest of a call, then runs it. On error no output was written, and the state is as it was. */
     attnzoo_status (*forward)(const struct attnzoo_instance *instance, const struct attnzoo_call *call);
 };
 

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "kernels/attention.h"
 #include "kernels/dot_product.h"
+#include "mechanisms/shapes.h"
 
 #include <float.h>
 #include <inttypes.h>
@@ -31,6 +32,8 @@ static const struct attnzoo_slot_spec inputs[] = {
     [ATTNZOO_INPUT_VALUE] = {"value", "[B, G, M, Dv]", "what each glimpse gives when it is found", true},
 };
 
+enum { INPUT_COUNT = sizeof inputs / sizeof *inputs };
+
 static const struct attnzoo_slot_spec outputs[] = {
     [ATTNZOO_OUTPUT_CONTEXT] = {"context", "[B, H, N, Dv]", "the values, summed by the attention", true},
     [ATTNZOO_OUTPUT_ATTENTION] = {"attention", "[B, H, N, M]", "the weight of each key for each query", false},
@@ -38,27 +41,11 @@ static const struct attnzoo_slot_spec outputs[] = {
                                     "log of the sum of exp(score) over the keys seen, for merging parts", false},
 };
 
-static attnzoo_status check_rank(const struct attnzoo_view *view, const char *name, int32_t highest)
-{
-    char shape[ATTNZOO_SHAPE_TEXT_SIZE];
-    if (view->rank >= 2 && view->rank <= highest)
-        return ATTNZOO_STATUS_OK;
-    return attnzoo_base_fail(ATTNZOO_STATUS_SHAPE_MISMATCH, "%s has shape %s, must have 2 to %d axes", name,
-                             attnzoo_base_shape_text(shape, view->rank, view->shape), (int)highest);
-}
-
-static attnzoo_status mismatch(const char *what, const char *left_name, int64_t left, const char *right_name,
-                               int64_t right)
-{
-    return attnzoo_base_fail(ATTNZOO_STATUS_SHAPE_MISMATCH, "%s differ: %s has %" PRId64 ", %s has %" PRId64, what,
-                             left_name, left, right_name, right);
-}
-
 /* Checks query, key and value against each other. */
 static attnzoo_status check_inputs(const struct attnzoo_view *const *views, struct attnzoo_attention *problem)
 {
-    for (int32_t place = 0; place < ATTNZOO_INPUT_PLACES; place++) {
-        attnzoo_status status = check_rank(views[place], inputs[place].name, ATTNZOO_GRID_RANK);
+    for (int32_t place = 0; place < INPUT_COUNT; place++) {
+        attnzoo_status status = attnzoo_shapes_check_rank(views[place], inputs[place].name, 2, ATTNZOO_GRID_RANK);
         if (status != ATTNZOO_STATUS_OK)
             return status;
     }
@@ -67,15 +54,15 @@ static attnzoo_status check_inputs(const struct attnzoo_view *const *views, stru
     problem->value = attnzoo_grid_of(views[ATTNZOO_INPUT_VALUE]);
     const int64_t *query = problem->query.size, *key = problem->key.size, *value = problem->value.size;
     if (query[ATTNZOO_BATCH] != key[ATTNZOO_BATCH])
-        return mismatch("batch sizes", "query", query[ATTNZOO_BATCH], "key", key[ATTNZOO_BATCH]);
+        return attnzoo_shapes_differ("batch sizes", "query", query[ATTNZOO_BATCH], "key", key[ATTNZOO_BATCH]);
     if (key[ATTNZOO_BATCH] != value[ATTNZOO_BATCH])
-        return mismatch("batch sizes", "key", key[ATTNZOO_BATCH], "value", value[ATTNZOO_BATCH]);
+        return attnzoo_shapes_differ("batch sizes", "key", key[ATTNZOO_BATCH], "value", value[ATTNZOO_BATCH]);
     if (query[ATTNZOO_COLUMN] != key[ATTNZOO_COLUMN])
-        return mismatch("head sizes", "query", query[ATTNZOO_COLUMN], "key", key[ATTNZOO_COLUMN]);
+        return attnzoo_shapes_differ("head sizes", "query", query[ATTNZOO_COLUMN], "key", key[ATTNZOO_COLUMN]);
     if (key[ATTNZOO_ROW] != value[ATTNZOO_ROW])
-        return mismatch("numbers of keys", "key", key[ATTNZOO_ROW], "value", value[ATTNZOO_ROW]);
+        return attnzoo_shapes_differ("numbers of keys", "key", key[ATTNZOO_ROW], "value", value[ATTNZOO_ROW]);
     if (key[ATTNZOO_HEAD] != value[ATTNZOO_HEAD])
-        return mismatch("numbers of heads", "key", key[ATTNZOO_HEAD], "value", value[ATTNZOO_HEAD]);
+        return attnzoo_shapes_differ("numbers of heads", "key", key[ATTNZOO_HEAD], "value", value[ATTNZOO_HEAD]);
     bool divides = key[ATTNZOO_HEAD] == 0 ? query[ATTNZOO_HEAD] == 0 : query[ATTNZOO_HEAD] % key[ATTNZOO_HEAD] == 0;
     if (!divides)
         return attnzoo_base_fail(ATTNZOO_STATUS_SHAPE_MISMATCH,
@@ -85,9 +72,10 @@ static attnzoo_status check_inputs(const struct attnzoo_view *const *views, stru
 }
 
 static attnzoo_status output_shape(const struct attnzoo_instance *instance, const struct attnzoo_view *const *views,
-                                   int32_t output, int32_t *rank, int64_t *shape)
+                                   const struct attnzoo_state_content *state, int32_t output, int32_t *rank,
+                                   int64_t *shape)
 {
-    (void)instance;
+    (void)instance, (void)state;
     struct attnzoo_attention problem;
     attnzoo_status status = check_inputs(views, &problem);
     if (status != ATTNZOO_STATUS_OK)
@@ -102,25 +90,6 @@ static attnzoo_status output_shape(const struct attnzoo_instance *instance, cons
     return ATTNZOO_STATUS_OK;
 }
 
-/* Checks an output against the shape it should have, axes of size 1 in front aside. */
-static attnzoo_status check_output(const struct attnzoo_view *view, const char *name,
-                                   const int64_t size[ATTNZOO_GRID_RANK], int32_t rank, struct attnzoo_grid *grid)
-{
-    bool fits = view->rank <= rank;
-    for (int32_t axis = 0; axis < rank && fits; axis++) {
-        int32_t place = axis - (rank - view->rank);
-        fits = (place < 0 ? 1 : view->shape[place]) == size[axis];
-    }
-    if (!fits) {
-        char has[ATTNZOO_SHAPE_TEXT_SIZE], should[ATTNZOO_SHAPE_TEXT_SIZE];
-        return attnzoo_base_fail(ATTNZOO_STATUS_SHAPE_MISMATCH, "%s has shape %s, must have %s", name,
-                                 attnzoo_base_shape_text(has, view->rank, view->shape),
-                                 attnzoo_base_shape_text(should, rank, size));
-    }
-    *grid = attnzoo_grid_of(view);
-    return ATTNZOO_STATUS_OK;
-}
-
 /* [B, H, N] as a grid [B, H, N, 1]. */
 static attnzoo_status check_log_sum_exp(const struct attnzoo_view *view, const int64_t size[ATTNZOO_GRID_RANK],
                                         struct attnzoo_grid *grid)
@@ -128,7 +97,7 @@ static attnzoo_status check_log_sum_exp(const struct attnzoo_view *view, const i
     if (view->dtype != ATTNZOO_DTYPE_FLOAT32)
         return attnzoo_base_fail(ATTNZOO_STATUS_DTYPE_MISMATCH, "log_sum_exp is %s, must be float32",
                                  attnzoo_base_dtype_name(view->dtype));
-    attnzoo_status status = check_output(view, "log_sum_exp", size, ATTNZOO_GRID_RANK - 1, grid);
+    attnzoo_status status = attnzoo_shapes_check_output(view, "log_sum_exp", size, ATTNZOO_GRID_RANK - 1, grid);
     if (status != ATTNZOO_STATUS_OK)
         return status;
     struct attnzoo_view with_column = *view;
@@ -143,13 +112,13 @@ static attnzoo_status check_outputs(const struct attnzoo_call *call, struct attn
 {
     const int64_t *query = problem->query.size;
     int64_t size[ATTNZOO_GRID_RANK] = {query[0], query[1], query[2], problem->value.size[ATTNZOO_COLUMN]};
-    attnzoo_status status = check_output(call->outputs[ATTNZOO_OUTPUT_CONTEXT], "context", size, ATTNZOO_GRID_RANK,
+    attnzoo_status status = attnzoo_shapes_check_output(call->outputs[ATTNZOO_OUTPUT_CONTEXT], "context", size, ATTNZOO_GRID_RANK,
                                          &problem->context);
     const struct attnzoo_view *attention = call->outputs[ATTNZOO_OUTPUT_ATTENTION];
     problem->wants_attention = attention != NULL;
     size[ATTNZOO_COLUMN] = problem->key.size[ATTNZOO_ROW];
     if (status == ATTNZOO_STATUS_OK && attention != NULL)
-        status = check_output(attention, "attention", size, ATTNZOO_GRID_RANK, &problem->attention);
+        status = attnzoo_shapes_check_output(attention, "attention", size, ATTNZOO_GRID_RANK, &problem->attention);
     const struct attnzoo_view *log_sum_exp = call->outputs[ATTNZOO_OUTPUT_LOG_SUM_EXP];
     problem->wants_log_sum_exp = log_sum_exp != NULL;
     if (status == ATTNZOO_STATUS_OK && log_sum_exp != NULL)
@@ -196,7 +165,7 @@ const struct attnzoo_mechanism attnzoo_mechanism_scaled_dot_product = {
     .inputs = inputs,
     .outputs = outputs,
     .option_count = OPTION_COUNT,
-    .input_count = sizeof inputs / sizeof *inputs,
+    .input_count = INPUT_COUNT,
     .output_count = sizeof outputs / sizeof *outputs,
     .prepare = prepare,
     .output_shape = output_shape,

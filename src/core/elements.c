@@ -1,0 +1,49 @@
+/*
+ * core/elements.c: all elements of a view to and from compact memory, for parameters, states and tables.
+ */
+#include "core/handles.h"
+
+#include "kernels/grid.h"
+
+/* Rows of the innermost axis; the address of one. */
+static int64_t row_count(const struct attnzoo_view *view)
+{
+    int64_t columns = view->shape[view->rank - 1];
+    return columns == 0 ? 0 : attnzoo_base_view_element_count(view) / columns;
+}
+
+static char *row_at(const struct attnzoo_view *view, int64_t row)
+{
+    int64_t offset = 0;
+    for (int32_t axis = view->rank - 2; axis >= 0; axis--) {
+        offset += row % view->shape[axis] * view->strides[axis];
+        row /= view->shape[axis];
+    }
+    return view->data + offset * attnzoo_base_dtype_size(view->dtype);
+}
+
+void attnzoo_core_read_elements(float *destination, const struct attnzoo_view *view)
+{
+    int64_t columns = view->shape[view->rank - 1];
+    for (int64_t row = 0; row < row_count(view); row++)
+        attnzoo_kernel_widen(destination + row * columns, row_at(view, row), view->dtype,
+                             view->strides[view->rank - 1], columns);
+}
+
+void attnzoo_core_write_elements(const struct attnzoo_view *view, const float *source)
+{
+    int64_t columns = view->shape[view->rank - 1];
+    for (int64_t row = 0; row < row_count(view); row++)
+        attnzoo_kernel_narrow(row_at(view, row), view->dtype, view->strides[view->rank - 1], source + row * columns,
+                              columns);
+}
+
+attnzoo_status attnzoo_core_check_writable(const struct attnzoo_view *view, const char *name)
+{
+    ATTNZOO_REQUIRE(attnzoo_base_dtype_is_float(view->dtype), ATTNZOO_STATUS_DTYPE_MISMATCH,
+                    "%s is %s, must be float32, float16 or bfloat16", name, attnzoo_base_dtype_name(view->dtype));
+    ATTNZOO_REQUIRE(!view->readonly, ATTNZOO_STATUS_INVALID_ARGUMENT, "%s is a read-only view", name);
+    ATTNZOO_REQUIRE(!attnzoo_base_view_overlaps_itself(view), ATTNZOO_STATUS_OVERLAP,
+                    "%s has strides that put several elements in one place", name);
+    return ATTNZOO_STATUS_OK;
+}

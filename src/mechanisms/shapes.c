@@ -1,0 +1,87 @@
+/*
+ * mechanisms/shapes.c: checks of shapes that several mechanisms make.
+ */
+#include "mechanisms/shapes.h"
+
+#include "base/error.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+attnzoo_status attnzoo_shapes_check_rank(const struct attnzoo_view *view, const char *name, int32_t lowest,
+                                         int32_t highest)
+{
+    char shape[ATTNZOO_SHAPE_TEXT_SIZE];
+    if (view->rank >= lowest && view->rank <= highest)
+        return ATTNZOO_STATUS_OK;
+    return attnzoo_base_fail(ATTNZOO_STATUS_SHAPE_MISMATCH, "%s has shape %s, must have %d to %d axes", name,
+                             attnzoo_base_shape_text(shape, view->rank, view->shape), (int)lowest, (int)highest);
+}
+
+attnzoo_status attnzoo_shapes_differ(const char *what, const char *left_name, int64_t left, const char *right_name,
+                                     int64_t right)
+{
+    return attnzoo_base_fail(ATTNZOO_STATUS_SHAPE_MISMATCH, "%s differ: %s has %" PRId64 ", %s has %" PRId64, what,
+                             left_name, left, right_name, right);
+}
+
+static attnzoo_status wrong_shape(const struct attnzoo_view *view, const char *name, const int64_t *size, int32_t rank)
+{
+    char has[ATTNZOO_SHAPE_TEXT_SIZE], should[ATTNZOO_SHAPE_TEXT_SIZE];
+    return attnzoo_base_fail(ATTNZOO_STATUS_SHAPE_MISMATCH, "%s has shape %s, must have %s", name,
+                             attnzoo_base_shape_text(has, view->rank, view->shape),
+                             attnzoo_base_shape_text(should, rank, size));
+}
+
+attnzoo_status attnzoo_shapes_check_output(const struct attnzoo_view *view, const char *name, const int64_t *size,
+                                           int32_t rank, struct attnzoo_grid *grid)
+{
+    bool fits = view->rank <= rank;
+    for (int32_t axis = 0; axis < rank && fits; axis++) {
+        int32_t place = axis - (rank - view->rank);
+        fits = (place < 0 ? 1 : view->shape[place]) == size[axis];
+    }
+    if (!fits)
+        return wrong_shape(view, name, size, rank);
+    *grid = attnzoo_grid_of(view);
+    return ATTNZOO_STATUS_OK;
+}
+
+bool attnzoo_shapes_is_set(const struct attnzoo_instance *instance, int32_t parameter)
+{
+    return instance->parameters[parameter].data != NULL;
+}
+
+attnzoo_status attnzoo_shapes_check_parameter(const struct attnzoo_instance *instance, int32_t parameter,
+                                              const int64_t *size)
+{
+    const struct attnzoo_view *view = &instance->parameters[parameter].view;
+    const struct attnzoo_parameter_spec *spec = &instance->mechanism->parameters[parameter];
+    if (!attnzoo_shapes_is_set(instance, parameter) ||
+        memcmp(view->shape, size, (size_t)spec->rank * sizeof *size) == 0)
+        return ATTNZOO_STATUS_OK;
+    return wrong_shape(view, spec->name, size, spec->rank);
+}
+
+attnzoo_status attnzoo_shapes_check_pair(const struct attnzoo_instance *instance, int32_t parameter, int32_t needed)
+{
+    const struct attnzoo_parameter_spec *specs = instance->mechanism->parameters;
+    if (!attnzoo_shapes_is_set(instance, parameter) || attnzoo_shapes_is_set(instance, needed))
+        return ATTNZOO_STATUS_OK;
+    return attnzoo_base_fail(ATTNZOO_STATUS_INVALID_ARGUMENT, "%s is set, so %s of shape %s must be too",
+                             specs[parameter].name, specs[needed].name, specs[needed].shape);
+}
+
+attnzoo_status attnzoo_shapes_read_layer(const struct attnzoo_instance *instance, int32_t weight, int32_t bias,
+                                         struct attnzoo_layer *layer)
+{
+    const struct attnzoo_view *view = &instance->parameters[weight].view;
+    *layer = (struct attnzoo_layer){.weight = instance->parameters[weight].data,
+                                    .bias = instance->parameters[bias].data};
+    attnzoo_status status = attnzoo_shapes_check_pair(instance, bias, weight);
+    if (status != ATTNZOO_STATUS_OK || layer->weight == NULL)
+        return status;
+    layer->outputs = view->shape[0];
+    layer->inputs = view->shape[1];
+    return attnzoo_shapes_check_parameter(instance, bias, &layer->outputs);
+}

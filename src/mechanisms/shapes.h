@@ -1,0 +1,45 @@
+/*
+ * mechanisms/shapes.h: checks of shapes that several mechanisms make, with messages that name the thing, the shape it
+ * has and the one it should have.
+ */
+#ifndef ATTNZOO_MECHANISMS_SHAPES_H
+#define ATTNZOO_MECHANISMS_SHAPES_H
+
+#include "kernels/grid.h"
+#include "mechanisms/mechanism.h"
+
+/** Checks that a view has from lowest to highest axes. */
+attnzoo_status attnzoo_shapes_check_rank(const struct attnzoo_view *view, const char *name, int32_t lowest,
+                                         int32_t highest);
+
+/** Fails with "what differ: left has 1, right has 2". */
+attnzoo_status attnzoo_shapes_differ(const char *what, const char *left_name, int64_t left, const char *right_name,
+                                     int64_t right);
+
+/** Checks an output against the shape it should have, axes of size 1 in front aside, and makes its grid. */
+attnzoo_status attnzoo_shapes_check_output(const struct attnzoo_view *view, const char *name, const int64_t *size,
+                                           int32_t rank, struct attnzoo_grid *grid);
+
+/** Whether a parameter was set. */
+bool attnzoo_shapes_is_set(const struct attnzoo_instance *instance, int32_t parameter);
+
+/** Checks a parameter, if it was set, against the sizes it should have. */
+attnzoo_status attnzoo_shapes_check_parameter(const struct attnzoo_instance *instance, int32_t parameter,
+                                              const int64_t *size);
+
+/** Checks that `needed` was set if `parameter` was. */
+attnzoo_status attnzoo_shapes_check_pair(const struct attnzoo_instance *instance, int32_t parameter, int32_t needed);
+
+/** A linear layer among the parameters: y = x W^T + b. weight is NULL where there is none. */
+struct attnzoo_layer {
+    const float *weight;
+    const float *bias;
+    int64_t outputs;
+    int64_t inputs;
+};
+
+/** Reads a layer from the parameters [outputs, inputs] and [outputs], of which the first must be set if the second is. */
+attnzoo_status attnzoo_shapes_read_layer(const struct attnzoo_instance *instance, int32_t weight, int32_t bias,
+                                         struct attnzoo_layer *layer);
+
+#endif

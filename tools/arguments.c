@@ -9,7 +9,7 @@
 
 const char *const input_option_names[INPUT_OPTION_COUNT] = {"query", "key", "value", "position"};
 
-enum option_kind { OPTION_TEXT, OPTION_FLAG, OPTION_SETTING };
+enum option_kind { OPTION_TEXT, OPTION_FLAG, OPTION_RENAME, OPTION_SETTING };
 
 struct option {
     const char *name;
@@ -17,8 +17,14 @@ struct option {
     size_t place;
 };
 
-#define TEXT(name, field) {name, OPTION_TEXT, offsetof(struct run_arguments, field)}
-#define FLAG(name, field) {name, OPTION_FLAG, offsetof(struct run_arguments, field)}
+#define TEXT(name, field)                                                                                              \
+    {                                                                                                                  \
+        name, OPTION_TEXT, offsetof(struct run_arguments, field)                                                       \
+    }
+#define FLAG(name, field)                                                                                              \
+    {                                                                                                                  \
+        name, OPTION_FLAG, offsetof(struct run_arguments, field)                                                       \
+    }
 
 static const struct option options[] = {
     TEXT("query", inputs[INPUT_QUERY]),
@@ -29,6 +35,7 @@ static const struct option options[] = {
     TEXT("past-value", past_value),
     TEXT("weights", weights),
     TEXT("prefix", prefix),
+    {"rename", OPTION_RENAME, 0},
     {"set", OPTION_SETTING, 0},
     FLAG("causal", is_causal),
     TEXT("window", window),
@@ -168,7 +175,10 @@ static enum outcome take_option(struct run_arguments *arguments, int count, char
     if (option->kind == OPTION_FLAG) {
         if (value != NULL)
             return fail_usage("--%s: takes no value", option->name);
-        *(bool *)((char *)arguments + option->place) = true;
+        bool *flag = (bool *)((char *)arguments + option->place);
+        if (*flag)
+            return fail_usage("--%s: given more than once", option->name);
+        *flag = true;
         return OUTCOME_OK;
     }
     /* A value may begin with a minus, but an option in its place means that it was forgotten. */
@@ -178,7 +188,12 @@ static enum outcome take_option(struct run_arguments *arguments, int count, char
         value = words[(*index)++];
     else
         return fail_usage("--%s: its value is missing", option->name);
-    return option->kind == OPTION_SETTING ? add_setting(arguments, value) : set_text(arguments, option, value);
+    if (option->kind == OPTION_SETTING)
+        return add_setting(arguments, value);
+    if (option->kind == OPTION_TEXT)
+        return set_text(arguments, option, value);
+    arguments->renames[arguments->rename_count++] = value;
+    return OUTCOME_OK;
 }
 
 static enum outcome check_together(const struct run_arguments *arguments)
@@ -191,6 +206,8 @@ static enum outcome check_together(const struct run_arguments *arguments)
         return fail_usage("--past-key and --past-value must be given together");
     if (arguments->prefix != NULL && arguments->weights == NULL)
         return fail_usage("--prefix needs --weights");
+    if (arguments->rename_count > 0 && arguments->weights == NULL)
+        return fail_usage("--rename needs --weights");
     if (arguments->align != NULL && arguments->query_offset != NULL)
         return fail_usage("--align and --query-offset exclude each other");
     return OUTCOME_OK;
@@ -200,7 +217,8 @@ enum outcome run_arguments_parse(struct run_arguments *arguments, int count, cha
 {
     *arguments = (struct run_arguments){0};
     arguments->settings = calloc((size_t)count + 1, sizeof *arguments->settings);
-    if (arguments->settings == NULL)
+    arguments->renames = calloc((size_t)count + 1, sizeof *arguments->renames);
+    if (arguments->settings == NULL || arguments->renames == NULL)
         return fail("not enough memory");
     enum outcome outcome = OUTCOME_OK;
     for (int index = 0; index < count && outcome == OUTCOME_OK;) {
@@ -223,5 +241,7 @@ enum outcome run_arguments_parse(struct run_arguments *arguments, int count, cha
 void run_arguments_free(struct run_arguments *arguments)
 {
     free(arguments->settings);
+    free(arguments->renames);
     arguments->settings = NULL;
+    arguments->renames = NULL;
 }

@@ -23,6 +23,9 @@ struct run_arguments {
     const char *past_value;
     const char *weights;
     const char *prefix;
+    /* OLD=NEW or a preset, in the order given. */
+    const char **renames;
+    int rename_count;
     /* NAME=VALUE, in the order given. */
     const char **settings;
     int setting_count;

@@ -3,6 +3,8 @@
  */
 #include "describe.h"
 
+#include "shape_text.h"
+
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -68,6 +70,65 @@ static void print_options(const char *mechanism)
         printf("  none\n");
 }
 
+/* What the letters in shapes mean, in the order in which they are told. */
+static const struct {
+    const char *letter;
+    const char *meaning;
+} letters[] = {
+    {"B", "batch"},
+    {"H", "query heads"},
+    {"G", "key/value heads (H is a multiple of G)"},
+    {"N", "queries"},
+    {"M", "keys"},
+    {"D", "head size of query and key"},
+    {"Dv", "head size of value"},
+    {"E", "model size"},
+    {"Eq", "size of the query"},
+    {"Ek", "size of the key"},
+    {"Ev", "size of the value"},
+    {"Ev'", "size of the projected value (Ev without value_proj)"},
+    {"Eo", "size of the context behind out_proj"},
+    {"A", "attention (hidden) size"},
+    {"F", "filters"},
+    {"W", "width of a filter, odd"},
+    {"P", "rows of the position table"},
+    {"T", "keys kept in the state"},
+    {"k", "largest distance told apart"},
+};
+
+static bool uses_letter(const char *mechanism, const char *letter)
+{
+    static const int32_t items[] = {ATTNZOO_ITEM_PARAMETER, ATTNZOO_ITEM_INPUT, ATTNZOO_ITEM_OUTPUT,
+                                    ATTNZOO_ITEM_STATE};
+    for (size_t kind = 0; kind < sizeof items / sizeof *items; kind++) {
+        int32_t count = attnzoo_item_count(mechanism, items[kind]);
+        for (int32_t index = 0; index < count; index++) {
+            if (shape_text_mentions(text_of(mechanism, items[kind], index, ATTNZOO_FIELD_SHAPE), letter))
+                return true;
+        }
+    }
+    return false;
+}
+
+/* Only what this mechanism uses, in lines of readable length. */
+static void print_letters(const char *mechanism)
+{
+    enum { WIDTH = 116 };
+    int column = printf("\nLetters in shapes:");
+    const char *separator = "";
+    for (size_t index = 0; index < sizeof letters / sizeof *letters; index++) {
+        if (!uses_letter(mechanism, letters[index].letter))
+            continue;
+        int length = (int)(strlen(letters[index].letter) + strlen(letters[index].meaning)) + 3;
+        column += printf("%s", separator);
+        if (column + length > WIDTH)
+            column = printf("\n ") - 1;
+        column += printf(" %s %s", letters[index].letter, letters[index].meaning);
+        separator = ",";
+    }
+    printf(".\nLeading axes of size 1 may be left out.\n");
+}
+
 enum outcome check_mechanism(const char *mechanism)
 {
     attnzoo_module *module = NULL;
@@ -89,7 +150,7 @@ enum outcome describe_mechanism(const char *mechanism)
     print_shaped_items(mechanism, ATTNZOO_ITEM_PARAMETER, "Parameters (--weights)");
     print_shaped_items(mechanism, ATTNZOO_ITEM_INPUT, "Inputs");
     print_shaped_items(mechanism, ATTNZOO_ITEM_OUTPUT, "Outputs");
-    printf("\nLetters in shapes: B batch, H query heads, G key/value heads (H is a multiple of G), N queries, M keys,\n"
-           "D head size of query and key, Dv head size of value. Leading axes of size 1 may be left out.\n");
+    print_shaped_items(mechanism, ATTNZOO_ITEM_STATE, "State (--state-in, --state-out)");
+    print_letters(mechanism);
     return OUTCOME_OK;
 }

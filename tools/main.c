@@ -68,6 +68,9 @@ static enum outcome dispatch(int count, char *const *words)
 
 int main(int argument_count, char **arguments)
 {
+    /* Longer than anything printed, so that all is written at the end, where errno tells why it failed. */
+    static char output[1 << 16];
+    setvbuf(stdout, output, _IOFBF, sizeof output);
     enum outcome outcome =
         argument_count > 0 ? dispatch(argument_count - 1, arguments + 1) : fail_usage("no arguments at all");
     errno = 0;

@@ -1,6 +1,6 @@
 /*
- * run.c: one forward pass, from files to files: settings, weights, inputs and mask into the library, context,
- * attention and heat map out of it. It knows no mechanism; what one has, introspection tells.
+ * run.c: one forward pass, from files to files: settings, weights, inputs, mask and state into the library, context,
+ * attention, heat map and state out of it. It knows no mechanism; what one has, introspection tells.
  */
 #include "run.h"
 
@@ -10,6 +10,8 @@
 #include "output_file.h"
 #include "progress.h"
 #include "run_inputs.h"
+#include "run_state.h"
+#include "settings.h"
 #include "timing.h"
 #include "weights.h"
 
@@ -22,14 +24,17 @@ enum { OUTPUT_COUNT = 2, TIMING_LINE_SIZE = 200 };
 struct run {
     const struct run_arguments *arguments;
     attnzoo_module *module;
+    struct rename_rules renames;
     struct run_inputs inputs;
     struct mask_operands masks;
+    struct run_state state;
     attnzoo_executor *executor;
     /* By ATTNZOO_OUTPUT_ place; the attention has no view where it is not wanted. */
     struct operand outputs[OUTPUT_COUNT];
     struct output_file context_file;
     struct output_file attention_file;
     struct output_file heat_map_file;
+    struct output_file state_file;
     char timing_line[TIMING_LINE_SIZE];
 };
 
@@ -38,25 +43,18 @@ static enum outcome make_module(struct run *run)
     const struct run_arguments *arguments = run->arguments;
     enum outcome outcome =
         check_library_usage(attnzoo_module_create(&run->module, arguments->mechanism), arguments->mechanism);
-    for (int index = 0; index < arguments->setting_count && outcome == OUTCOME_OK; index++) {
-        const char *setting = arguments->settings[index], *value = strchr(setting, '=') + 1;
-        char *name = strndup(setting, (size_t)(value - 1 - setting)), *where = malloc(strlen(setting) + 7);
-        if (name == NULL || where == NULL) {
-            outcome = fail("not enough memory");
-        } else {
-            sprintf(where, "--set %s", setting);
-            outcome = check_library_usage(attnzoo_module_set_option_text(run->module, name, value), where);
-        }
-        free(name);
-        free(where);
-    }
-    return outcome;
+    return outcome == OUTCOME_OK ? settings_apply(run->module, arguments) : outcome;
 }
 
 /* What was typed wrong is said before any file is touched. */
 static enum outcome check_inputs(struct run *run)
 {
-    return run_inputs_check(run->arguments);
+    const struct run_arguments *arguments = run->arguments;
+    enum outcome outcome = run_inputs_check(arguments);
+    if (outcome == OUTCOME_OK)
+        outcome = run_state_check(arguments);
+    return outcome == OUTCOME_OK ? rename_rules_read(&run->renames, arguments->renames, arguments->rename_count)
+                                 : outcome;
 }
 
 static enum outcome make_executor(struct run *run)
@@ -69,15 +67,17 @@ static enum outcome prepare_module(struct run *run)
     const struct run_arguments *arguments = run->arguments;
     enum outcome outcome = OUTCOME_OK;
     if (arguments->weights != NULL)
-        outcome = weights_set(run->module, arguments->weights, arguments->prefix);
-    return outcome == OUTCOME_OK ? check_library(attnzoo_module_prepare(run->module), arguments->mechanism) : outcome;
+        outcome = weights_set(run->module, arguments->weights, arguments->prefix, &run->renames);
+    return outcome == OUTCOME_OK ? settings_judge(attnzoo_module_prepare(run->module), arguments) : outcome;
 }
 
 /* This early, so that a long run does not end at a folder that cannot be written. */
 static enum outcome open_outputs(struct run *run)
 {
-    struct output_file *const files[] = {&run->context_file, &run->attention_file, &run->heat_map_file};
-    const char *const names[] = {run->arguments->context, run->arguments->attention, run->arguments->heatmap};
+    struct output_file *const files[] = {&run->context_file, &run->attention_file, &run->heat_map_file,
+                                         &run->state_file};
+    const struct run_arguments *arguments = run->arguments;
+    const char *const names[] = {arguments->context, arguments->attention, arguments->heatmap, arguments->state_out};
     enum outcome outcome = OUTCOME_OK;
     for (size_t index = 0; index < sizeof files / sizeof *files && outcome == OUTCOME_OK; index++) {
         if (names[index] != NULL)
@@ -90,25 +90,15 @@ static enum outcome open_outputs(struct run *run)
     return outcome;
 }
 
-/*
- * The library has a place for states in its calls, but no mechanism that carries one, and so no way to fill or read
- * one; what it says to that is what the user is told.
- */
-static enum outcome refuse_states(struct run *run)
-{
-    const char *option = run->arguments->state_in != NULL ? "--state-in" : "--state-out";
-    if (run->arguments->state_in == NULL && run->arguments->state_out == NULL)
-        return OUTCOME_OK;
-    attnzoo_state *state = NULL;
-    enum outcome outcome = check_library(attnzoo_state_create(&state, run->module, 0, 0), option);
-    attnzoo_state_destroy(state);
-    return outcome == OUTCOME_OK ? fail("%s: states cannot be read or written by this command", option) : outcome;
-}
-
 static enum outcome read_inputs(struct run *run)
 {
     enum outcome outcome = run_inputs_read(&run->inputs, run->arguments);
     return outcome == OUTCOME_OK ? mask_operands_read(&run->masks, run->arguments) : outcome;
+}
+
+static enum outcome make_state(struct run *run)
+{
+    return run_state_make(&run->state, run->module, run->arguments, &run->inputs);
 }
 
 static enum outcome make_output(struct run *run, int32_t place, const char *name)
@@ -116,10 +106,10 @@ static enum outcome make_output(struct run *run, int32_t place, const char *name
     struct operand *output = &run->outputs[place];
     int32_t rank;
     int64_t shape[ATTNZOO_RANK_MAX];
-    enum outcome outcome = check_library(attnzoo_module_output_shape(run->module, run->inputs.views,
-                                                                     run->inputs.place_count, NULL, place, &rank,
-                                                                     shape),
-                                         run->arguments->mechanism);
+    enum outcome outcome =
+        check_library(attnzoo_module_output_shape(run->module, run->inputs.views, run->inputs.place_count,
+                                                  run->state.state, place, &rank, shape),
+                      run->arguments->mechanism);
     if (outcome == OUTCOME_OK)
         outcome = array_allocate(&output->array, ATTNZOO_DTYPE_FLOAT32, rank, shape, name);
     return outcome == OUTCOME_OK ? operand_make_view(output, name) : outcome;
@@ -141,7 +131,14 @@ static attnzoo_status call_forward(void *context)
     for (int place = 0; place < OUTPUT_COUNT; place++)
         outputs[place] = run->outputs[place].view;
     return attnzoo_module_forward_slots(run->module, run->executor, run->inputs.views, run->inputs.place_count,
-                                        run->masks.mask, NULL, outputs, OUTPUT_COUNT);
+                                        run->masks.mask, run->state.state, outputs, OUTPUT_COUNT);
+}
+
+/* Each repetition starts from the state that the first call started from, and so ends where that one did. */
+static attnzoo_status rewind_state(void *context)
+{
+    struct run *run = context;
+    return run_state_rewind(&run->state);
 }
 
 static enum outcome compute(struct run *run)
@@ -150,21 +147,10 @@ static enum outcome compute(struct run *run)
     enum outcome outcome = check_library(call_forward(run), run->arguments->mechanism);
     if (outcome == OUTCOME_OK && run->arguments->is_timed) {
         progress_set("timing");
-        outcome = timing_measure(call_forward, run, attnzoo_executor_thread_count(run->executor), run->timing_line,
-                                 sizeof run->timing_line);
+        outcome = timing_measure(rewind_state, call_forward, run, attnzoo_executor_thread_count(run->executor),
+                                 run->timing_line, sizeof run->timing_line);
     }
     return outcome;
-}
-
-/* Whether the query came with all the axes that the mechanism names, of which the first counts batches. */
-static bool has_batches(const struct run *run)
-{
-    const char *shape =
-        attnzoo_item_text(run->arguments->mechanism, ATTNZOO_ITEM_INPUT, ATTNZOO_INPUT_QUERY, ATTNZOO_FIELD_SHAPE);
-    int axes = 1;
-    for (const char *character = shape; character != NULL && *character != '\0'; character++)
-        axes += *character == ',';
-    return run->inputs.operands[INPUT_QUERY].array.rank == axes;
 }
 
 static enum outcome write_heat_map(struct run *run)
@@ -172,8 +158,9 @@ static enum outcome write_heat_map(struct run *run)
     if (run->heat_map_file.stream == NULL)
         return OUTCOME_OK;
     enum outcome outcome = attention_picture_write(
-        run->arguments->mechanism, &run->outputs[ATTNZOO_OUTPUT_ATTENTION].array, has_batches(run),
-        &run->masks.query_lengths.array, &run->masks.key_lengths.array, run->heat_map_file.stream);
+        run->arguments->mechanism, &run->outputs[ATTNZOO_OUTPUT_ATTENTION].array,
+        run_inputs_have_batches(&run->inputs, run->arguments->mechanism), &run->masks.query_lengths.array,
+        &run->masks.key_lengths.array, run->heat_map_file.stream);
     return outcome == OUTCOME_OK ? output_file_finish(&run->heat_map_file) : outcome;
 }
 
@@ -185,7 +172,18 @@ static enum outcome write_array(struct output_file *file, const struct array *ar
     return output_file_finish(file);
 }
 
-/* No file takes its place before all are whole. */
+static enum outcome write_state(struct run *run)
+{
+    if (run->state_file.stream == NULL)
+        return OUTCOME_OK;
+    enum outcome outcome = run_state_write(&run->state, run->arguments->mechanism, run->state_file.stream);
+    return outcome == OUTCOME_OK ? output_file_finish(&run->state_file) : outcome;
+}
+
+/*
+ * No file takes its place before all are whole, and the state last of all: as long as it is the old one, the run can be
+ * made again.
+ */
 static enum outcome write_outputs(struct run *run)
 {
     progress_set("writing");
@@ -194,7 +192,10 @@ static enum outcome write_outputs(struct run *run)
         outcome = write_array(&run->attention_file, &run->outputs[ATTNZOO_OUTPUT_ATTENTION].array);
     if (outcome == OUTCOME_OK)
         outcome = write_heat_map(run);
-    struct output_file *const files[] = {&run->context_file, &run->attention_file, &run->heat_map_file};
+    if (outcome == OUTCOME_OK)
+        outcome = write_state(run);
+    struct output_file *const files[] = {&run->context_file, &run->attention_file, &run->heat_map_file,
+                                         &run->state_file};
     for (size_t index = 0; index < sizeof files / sizeof *files && outcome == OUTCOME_OK; index++)
         outcome = output_file_commit(files[index]);
     return outcome;
@@ -205,19 +206,22 @@ static void run_free(struct run *run)
     output_file_discard(&run->context_file);
     output_file_discard(&run->attention_file);
     output_file_discard(&run->heat_map_file);
+    output_file_discard(&run->state_file);
     attnzoo_executor_destroy(run->executor);
+    run_state_free(&run->state);
     mask_operands_free(&run->masks);
     run_inputs_free(&run->inputs);
     for (int place = 0; place < OUTPUT_COUNT; place++)
         operand_free(&run->outputs[place]);
     attnzoo_module_destroy(run->module);
+    rename_rules_free(&run->renames);
 }
 
 enum outcome run_mechanism(const struct run_arguments *arguments)
 {
     struct run run = {.arguments = arguments};
-    enum outcome (*const steps[])(struct run *) = {make_module,   check_inputs, make_executor, open_outputs,
-                                                   prepare_module, refuse_states, read_inputs, make_outputs,
+    enum outcome (*const steps[])(struct run *) = {make_module,    check_inputs, make_executor, open_outputs,
+                                                   prepare_module, read_inputs,  make_state,    make_outputs,
                                                    compute,        write_outputs};
     output_file_handle_signals();
     progress_start();

@@ -3,6 +3,8 @@
  */
 #include "run_inputs.h"
 
+#include "shape_text.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,10 +30,7 @@ static bool takes_past(const char *mechanism)
     for (size_t index = 0; index < sizeof inputs / sizeof *inputs; index++) {
         int32_t place = find_place(mechanism, inputs[index]);
         const char *shape = attnzoo_item_text(mechanism, ATTNZOO_ITEM_INPUT, place, ATTNZOO_FIELD_SHAPE);
-        int commas = 0;
-        for (const char *character = shape; character != NULL && *character != '\0'; character++)
-            commas += *character == ',';
-        if (commas != 3)
+        if (shape_text_rank(shape) != 4)
             return false;
     }
     return true;
@@ -96,6 +95,18 @@ enum outcome run_inputs_read(struct run_inputs *inputs, const struct run_argumen
         inputs->views[find_place(arguments->mechanism, input)] = operand->view;
     }
     return outcome;
+}
+
+bool run_inputs_have_batches(const struct run_inputs *inputs, const char *mechanism)
+{
+    int32_t place = find_place(mechanism, INPUT_QUERY);
+    const char *shape = attnzoo_item_text(mechanism, ATTNZOO_ITEM_INPUT, place, ATTNZOO_FIELD_SHAPE);
+    return inputs->operands[INPUT_QUERY].array.rank == shape_text_rank(shape);
+}
+
+int64_t run_inputs_batch(const struct run_inputs *inputs, const char *mechanism)
+{
+    return run_inputs_have_batches(inputs, mechanism) ? inputs->operands[INPUT_QUERY].array.shape[0] : 1;
 }
 
 void run_inputs_free(struct run_inputs *inputs)

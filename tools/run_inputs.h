@@ -21,6 +21,12 @@ enum outcome run_inputs_check(const struct run_arguments *arguments);
 /* Reads the inputs and puts the past in front of key and value. */
 enum outcome run_inputs_read(struct run_inputs *inputs, const struct run_arguments *arguments);
 
+/* Whether the query came with all the axes that the mechanism names for it, of which the first counts batches. */
+bool run_inputs_have_batches(const struct run_inputs *inputs, const char *mechanism);
+
+/* B: the size of the query's batch axis, 1 where it has none. */
+int64_t run_inputs_batch(const struct run_inputs *inputs, const char *mechanism);
+
 void run_inputs_free(struct run_inputs *inputs);
 
 #endif

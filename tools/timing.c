@@ -24,14 +24,17 @@ static int compare(const void *left, const void *right)
     return (a > b) - (a < b);
 }
 
-enum outcome timing_measure(attnzoo_status (*call)(void *context), void *context, int32_t threads, char *line,
-                            size_t capacity)
+enum outcome timing_measure(attnzoo_status (*before)(void *context), attnzoo_status (*call)(void *context),
+                            void *context, int32_t threads, char *line, size_t capacity)
 {
     double times[REPETITIONS_MAX], total = 0.0;
     int count = 0;
     while (count == 0 || (count < REPETITIONS_MAX && total < enough_seconds)) {
+        enum outcome outcome = check_library(before(context), "--time");
+        if (outcome != OUTCOME_OK)
+            return outcome;
         double start = now();
-        enum outcome outcome = check_library(call(context), "--time");
+        outcome = check_library(call(context), "--time");
         if (outcome != OUTCOME_OK)
             return outcome;
         times[count] = now() - start;

@@ -6,52 +6,179 @@
 #include "operand.h"
 #include "safetensors.h"
 
+#include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
-static bool is_parameter(const char *mechanism, const char *name)
+/* What is being filled, from where. */
+struct weights {
+    attnzoo_module *module;
+    struct safetensors file;
+    struct rename_rules *rules;
+    size_t prefix_length;
+    /* By parameter, the name of the tensor that it came from; NULL where it has not come yet. */
+    const char **sources;
+};
+
+static int32_t find_parameter(const char *mechanism, const char *name)
 {
     int32_t count = attnzoo_item_count(mechanism, ATTNZOO_ITEM_PARAMETER);
     for (int32_t index = 0; index < count; index++) {
         const char *known = attnzoo_item_text(mechanism, ATTNZOO_ITEM_PARAMETER, index, ATTNZOO_FIELD_NAME);
         if (known != NULL && strcmp(known, name) == 0)
-            return true;
+            return index;
     }
-    return false;
+    return -1;
 }
 
-static enum outcome set_one(attnzoo_module *module, struct safetensors *file, const struct safetensors_entry *entry,
-                            const char *parameter)
+/* Finds the parameter's number and checks that nothing was its source before. */
+static enum outcome claim(struct weights *weights, const char *tensor, const char *parameter)
 {
-    const char *path = file->file.path, *mechanism = attnzoo_module_mechanism(module);
-    if (!is_parameter(mechanism, parameter))
-        return fail("%s: tensor '%s' is no parameter of %s", path, entry->name, mechanism);
-    struct operand operand = {0};
-    enum outcome outcome = safetensors_read(file, entry, &operand.array);
+    const char *path = weights->file.file.path, *mechanism = attnzoo_module_mechanism(weights->module);
+    int32_t index = find_parameter(mechanism, parameter);
+    if (index < 0 && strcmp(tensor + weights->prefix_length, parameter) == 0)
+        return fail("%s: tensor '%s' is no parameter of %s ('attnzoo describe %s' lists them; --rename says what other "
+                    "names mean)",
+                    path, tensor, mechanism, mechanism);
+    if (index < 0)
+        return fail("%s: tensor '%s', renamed to '%s', is no parameter of %s ('attnzoo describe %s' lists them)", path,
+                    tensor, parameter, mechanism, mechanism);
+    if (weights->sources[index] != NULL)
+        return fail("%s: both tensor '%s' and tensor '%s' would be the parameter %s", path, weights->sources[index],
+                    tensor, parameter);
+    weights->sources[index] = tensor;
+    return OUTCOME_OK;
+}
+
+/* Sets a parameter from rows first to last - 1 of an array; from all of a single number. */
+static enum outcome set_rows(struct weights *weights, const char *parameter, const struct array *array, int64_t first,
+                             int64_t last, const char *where)
+{
+    struct operand rows = {.array = *array};
+    if (array->rank > 0) {
+        int64_t row_size = attnzoo_dtype_size(array->dtype);
+        for (int32_t axis = 1; axis < array->rank; axis++)
+            row_size *= array->shape[axis];
+        rows.array.shape[0] = last - first;
+        rows.array.data = (char *)array->data + first * row_size;
+    }
+    enum outcome outcome = operand_make_view(&rows, where);
     if (outcome == OUTCOME_OK)
-        outcome = operand_make_view(&operand, entry->name);
-    if (outcome == OUTCOME_OK)
-        outcome = check_library(attnzoo_module_set_parameter(module, parameter, operand.view), path);
-    operand_free(&operand);
+        outcome = check_library(attnzoo_module_set_parameter(weights->module, parameter, rows.view), where);
+    attnzoo_tensor_destroy(rows.view);
     return outcome;
 }
 
-enum outcome weights_set(attnzoo_module *module, const char *path, const char *prefix)
+/* Does with a tensor what one rule says. */
+static enum outcome set_by_rule(struct weights *weights, const struct rename_rule *rule, const char *tensor,
+                                const struct array *array, const char *where)
 {
-    struct safetensors file;
-    enum outcome outcome = safetensors_open(&file, path);
-    if (outcome != OUTCOME_OK)
+    char *parameter = rename_rule_apply(rule, tensor + weights->prefix_length);
+    if (parameter == NULL)
+        return fail("%s: not enough memory", where);
+    int64_t rows = array->rank > 0 ? array->shape[0] : 1, first, last;
+    enum outcome outcome = OUTCOME_OK;
+    if (*parameter != '\0' && !rename_rule_rows(rule, rows, &first, &last))
+        outcome = fail("%s has %" PRId64 " rows, which does not fit --rename %s", where, rows, rule->text);
+    else if (*parameter != '\0')
+        outcome = claim(weights, tensor, parameter);
+    if (outcome == OUTCOME_OK && *parameter != '\0')
+        outcome = set_rows(weights, parameter, array, first, last, where);
+    free(parameter);
+    return outcome;
+}
+
+static enum outcome set_from(struct weights *weights, const struct array *array, const char *tensor, const char *where)
+{
+    const char *name = tensor + weights->prefix_length;
+    bool is_renamed = false;
+    enum outcome outcome = OUTCOME_OK;
+    for (int index = 0; index < weights->rules->count && outcome == OUTCOME_OK; index++) {
+        if (!rename_rule_fits(weights->rules, index, name))
+            continue;
+        is_renamed = true;
+        outcome = set_by_rule(weights, &weights->rules->rules[index], tensor, array, where);
+    }
+    if (outcome != OUTCOME_OK || is_renamed)
         return outcome;
-    size_t prefix_length = prefix == NULL ? 0 : strlen(prefix);
+    outcome = claim(weights, tensor, name);
+    return outcome == OUTCOME_OK ? set_rows(weights, name, array, 0, array->rank > 0 ? array->shape[0] : 1, where)
+                                 : outcome;
+}
+
+/* Whether nothing but being left out happens to a tensor, which then may be of a type that cannot be read. */
+static bool is_left_out(struct weights *weights, const char *name)
+{
+    bool is_left_out = false;
+    for (int index = 0; index < weights->rules->count; index++) {
+        if (!rename_rule_fits(weights->rules, index, name))
+            continue;
+        is_left_out = true;
+        const struct rename_rule *rule = &weights->rules->rules[index];
+        if (rule->new_head_length + rule->new_tail_length > 0 || rule->new_tail != NULL)
+            return false;
+    }
+    return is_left_out;
+}
+
+static enum outcome set_one(struct weights *weights, const struct safetensors_entry *entry)
+{
+    if (is_left_out(weights, entry->name + weights->prefix_length))
+        return OUTCOME_OK;
+    const char *path = weights->file.file.path;
+    char *where = malloc(strlen(path) + strlen(entry->name) + 16);
+    if (where == NULL)
+        return fail("%s: not enough memory", path);
+    sprintf(where, "%s: tensor '%s'", path, entry->name);
+    struct array array = {0};
+    enum outcome outcome = safetensors_read(&weights->file, entry, &array);
+    if (outcome == OUTCOME_OK)
+        outcome = set_from(weights, &array, entry->name, where);
+    array_free(&array);
+    free(where);
+    return outcome;
+}
+
+/* A written rule that no tensor had a use for is a slip of the pen. */
+static enum outcome check_rules_used(const struct weights *weights)
+{
+    for (int index = 0; index < weights->rules->count; index++) {
+        const struct rename_rule *rule = &weights->rules->rules[index];
+        if (!rule->is_preset && !rule->is_used)
+            return fail("%s: --rename %s: no tensor has this name behind the prefix", weights->file.file.path,
+                        rule->text);
+    }
+    return OUTCOME_OK;
+}
+
+static enum outcome set_all(struct weights *weights, const char *prefix)
+{
     int64_t found = 0;
-    for (int64_t index = 0; index < file.entry_count && outcome == OUTCOME_OK; index++) {
-        const struct safetensors_entry *entry = &file.entries[index];
-        if (prefix_length > 0 && strncmp(entry->name, prefix, prefix_length) != 0)
+    enum outcome outcome = OUTCOME_OK;
+    for (int64_t index = 0; index < weights->file.entry_count && outcome == OUTCOME_OK; index++) {
+        const struct safetensors_entry *entry = &weights->file.entries[index];
+        if (strncmp(entry->name, prefix, weights->prefix_length) != 0)
             continue;
         found++;
-        outcome = set_one(module, &file, entry, entry->name + prefix_length);
+        outcome = set_one(weights, entry);
     }
     if (outcome == OUTCOME_OK && found == 0)
-        outcome = fail("%s: there is no tensor whose name begins with '%s'", path, prefix == NULL ? "" : prefix);
-    safetensors_close(&file);
+        outcome = fail("%s: there is no tensor whose name begins with '%s'", weights->file.file.path, prefix);
+    return outcome == OUTCOME_OK ? check_rules_used(weights) : outcome;
+}
+
+enum outcome weights_set(attnzoo_module *module, const char *path, const char *prefix, struct rename_rules *rules)
+{
+    struct weights weights = {.module = module, .rules = rules};
+    prefix = prefix == NULL ? "" : prefix;
+    weights.prefix_length = strlen(prefix);
+    enum outcome outcome = safetensors_open(&weights.file, path);
+    if (outcome != OUTCOME_OK)
+        return outcome;
+    int32_t count = attnzoo_item_count(attnzoo_module_mechanism(module), ATTNZOO_ITEM_PARAMETER);
+    weights.sources = calloc((size_t)count + 1, sizeof *weights.sources);
+    outcome = weights.sources == NULL ? fail("%s: not enough memory", path) : set_all(&weights, prefix);
+    free(weights.sources);
+    safetensors_close(&weights.file);
     return outcome;
 }

@@ -77,6 +77,19 @@ static void test_settings_repeat_for_different_names(void **state)
     run_arguments_free(&arguments);
 }
 
+static void test_renames_repeat(void **state)
+{
+    (void)state;
+    struct run_arguments arguments;
+    assert_int_equal(parse(&arguments, "m --context c --weights w --rename a=b --rename=pytorch --rename=a="),
+                     OUTCOME_OK);
+    assert_int_equal(arguments.rename_count, 3);
+    assert_string_equal(arguments.renames[0], "a=b");
+    assert_string_equal(arguments.renames[1], "pytorch");
+    assert_string_equal(arguments.renames[2], "a=");
+    run_arguments_free(&arguments);
+}
+
 static void test_alignments(void **state)
 {
     (void)state;
@@ -117,6 +130,8 @@ static void test_usage_errors(void **state)
         {"m --context", "--context: its value is missing"},
         {"m --query --key k --context c", "--query: its value is missing"},
         {"m --context c --causal=1", "--causal: takes no value"},
+        {"m --context c --causal --causal", "--causal: given more than once"},
+        {"m --context c --time --time", "--time: given more than once"},
         {"m --context c --context d", "--context: given more than once"},
         {"m --context c --set scale", "must be NAME=VALUE"},
         {"m --context c --set =1", "must be NAME=VALUE"},
@@ -139,6 +154,8 @@ static void test_usage_errors(void **state)
         {"m --context c --past-key p", "given together"},
         {"m --context c --past-value p", "given together"},
         {"m --context c --prefix p", "--prefix needs --weights"},
+        {"m --context c --rename pytorch", "--rename needs --weights"},
+        {"m --context c --weights w --rename", "--rename: its value is missing"},
     };
     for (size_t index = 0; index < sizeof cases / sizeof *cases; index++) {
         struct run_arguments arguments;
@@ -156,6 +173,7 @@ int main(void)
         cmocka_unit_test(test_values_that_begin_with_a_minus),
         cmocka_unit_test(test_query_offset_from_a_file),
         cmocka_unit_test(test_settings_repeat_for_different_names),
+        cmocka_unit_test(test_renames_repeat),
         cmocka_unit_test(test_alignments),
         cmocka_unit_test(test_help_needs_nothing_else),
         cmocka_unit_test(test_usage_errors),

@@ -341,6 +341,7 @@ class TestFailures(CommandTest):
         self.check_run_fails(2, "--caus: no such option", "--caus")
         self.check_run_fails(2, "--querylengths: no such option", "--querylengths", "x")
         self.check_run_fails(2, "given more than once", "--context", "other.npy")
+        self.check_run_fails(2, "--causal: given more than once", "--causal", "--causal")
         self.check_run_fails(2, "--window 1: must be", "--window", "1")
         self.check_run_fails(2, "--position: scaled_dot_product has no such input", "--position", "query.npy")
         self.check_run_fails(2, "--threads: ", "--threads", "257")
@@ -352,6 +353,8 @@ class TestFailures(CommandTest):
         self.check_run_fails(2, "--set scale=", "--set", "scale=")
         self.check_run_fails(2, "--set scale=1.5x", "--set", "scale=1.5x")
         self.check_run_fails(2, "--set softcap=-1", "--set", "softcap=-1")
+        # A rule that is known only when the module is prepared.
+        self.check_run_fails(2, "--set softcap=1e-40: ", "--set", "scale=2", "--set", "softcap=1e-40")
 
     def test_two_outputs_in_one_file(self):
         done = self.call(*self.run_words("--attention", "./context.npy"))
@@ -359,8 +362,8 @@ class TestFailures(CommandTest):
         self.check_nothing_happened()
 
     def test_states_are_refused(self):
-        self.check_run_fails(1, "--state-in: ", "--state-in", "state.safetensors")
-        self.check_run_fails(1, "carries no state", "--state-out", "state.safetensors")
+        self.check_run_fails(2, "--state-in: scaled_dot_product carries no state", "--state-in", "state.safetensors")
+        self.check_run_fails(2, "--state-out: scaled_dot_product carries no state", "--state-out", "s.safetensors")
 
     def test_missing_and_malformed_inputs(self):
         self.check_run_fails(1, "missing.npy: No such file", "--mask", "missing.npy")
@@ -380,6 +383,7 @@ class TestFailures(CommandTest):
         self.check_run_fails(1, "x.safetensors: No such file", "--bias", "x.safetensors:a")
         self.check_run_fails(2, "FILE.safetensors:NAME", "--bias", "x.safetensors")
         self.check_run_fails(1, "two?lines", "--bias", "two\nlines")
+        self.check_run_fails(1, ": File name too long", "--bias", "x" * 20000)
 
     def test_inputs_that_do_not_fit(self):
         np.save(self.folder / "wrong.npy", np.zeros((3, 4), np.float32))
@@ -403,6 +407,13 @@ class TestFailures(CommandTest):
         for target in ("missing/context.npy", "query.npy/context.npy", "."):
             self.check_failure(self.call(*self.run_words("--attention", "attention.npy", context=target)), 1, target)
             self.check_nothing_happened()
+
+    def test_dangling_links_are_written_through(self):
+        (self.folder / "context.npy").unlink()
+        (self.folder / "context.npy").symlink_to("real.npy")
+        self.assert_close(self.run_well(), self.expected()[0])
+        self.assertTrue((self.folder / "context.npy").is_symlink())
+        self.assertTrue((self.folder / "real.npy").is_file())
 
     def test_replaced_outputs_keep_their_mode(self):
         for mode in (0o600, 0o640, 0o604):

@@ -4,6 +4,7 @@
 #include "operand.h"
 #include "safetensors.h"
 #include "scratch.h"
+#include "safetensors_write.h"
 #include "weights.h"
 
 #include <setjmp.h>
@@ -205,16 +206,54 @@ static void test_weights_that_are_no_parameters(void **state)
 {
     (void)state;
     attnzoo_module *module;
+    struct rename_rules no_rules = {0};
     assert_int_equal(attnzoo_module_create(&module, "scaled_dot_product"), ATTNZOO_STATUS_OK);
     const char *path =
         make_file(-1, "{\"layer.w\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]}}", bytes_1_to_16, 4);
-    assert_int_equal(weights_set(module, path, NULL), OUTCOME_ERROR);
+    assert_int_equal(weights_set(module, path, NULL, &no_rules), OUTCOME_ERROR);
     assert_non_null(strstr(problem_text(), "tensor 'layer.w' is no parameter of scaled_dot_product"));
-    assert_int_equal(weights_set(module, path, "layer."), OUTCOME_ERROR);
+    assert_int_equal(weights_set(module, path, "layer.", &no_rules), OUTCOME_ERROR);
     assert_non_null(strstr(problem_text(), "tensor 'layer.w' is no parameter"));
-    assert_int_equal(weights_set(module, path, "other."), OUTCOME_ERROR);
+    assert_int_equal(weights_set(module, path, "other.", &no_rules), OUTCOME_ERROR);
     assert_non_null(strstr(problem_text(), "no tensor whose name begins with 'other.'"));
     attnzoo_module_destroy(module);
+}
+
+/* Names that JSON must escape, an empty tensor, a number without axes. */
+static void test_what_is_written_can_be_read(void **state)
+{
+    (void)state;
+    float numbers[] = {1.5f, -0.0f, 3e-40f, 4.0f, 5.0f, 6.0f}, one = 7.0f;
+    struct array arrays[] = {
+        {.dtype = ATTNZOO_DTYPE_FLOAT32, .rank = 2, .shape = {2, 3}, .data = numbers},
+        {.dtype = ATTNZOO_DTYPE_FLOAT32, .rank = 3, .shape = {2, 0, 3}, .data = numbers},
+        {.dtype = ATTNZOO_DTYPE_FLOAT32, .rank = 0, .data = &one},
+    };
+    static const char *const names[] = {"key", "quote \" and \xe2\x9c\x93", "last"};
+    const float before[] = {1.5f, -0.0f, 3e-40f, 4.0f, 5.0f, 6.0f};
+    char path[4096];
+    snprintf(path, sizeof path, "%s", scratch_path("written.safetensors"));
+    FILE *stream = fopen(path, "wb");
+    assert_non_null(stream);
+    assert_int_equal(safetensors_write_float32(arrays, names, 3, stream), OUTCOME_OK);
+    assert_int_equal(fclose(stream), 0);
+
+    struct safetensors file;
+    struct array array;
+    assert_int_equal(safetensors_open(&file, path), OUTCOME_OK);
+    assert_int_equal(file.entry_count, 3);
+    assert_int_equal(file.data_start % 8, 0);
+    safetensors_close(&file);
+    assert_int_equal(safetensors_read_named(&array, path, "key"), OUTCOME_OK);
+    assert_true(array.rank == 2 && array.shape[0] == 2 && array.shape[1] == 3);
+    assert_memory_equal(array.data, before, sizeof before);
+    array_free(&array);
+    assert_int_equal(safetensors_read_named(&array, path, names[1]), OUTCOME_OK);
+    assert_true(array.rank == 3 && array.shape[0] == 2 && array.shape[1] == 0 && array.shape[2] == 3);
+    array_free(&array);
+    assert_int_equal(safetensors_read_named(&array, path, "last"), OUTCOME_OK);
+    assert_true(array.rank == 0 && *(float *)array.data == 7.0f);
+    array_free(&array);
 }
 
 int main(void)
@@ -229,6 +268,7 @@ int main(void)
         cmocka_unit_test(test_header_length_beyond_the_file),
         cmocka_unit_test(test_references),
         cmocka_unit_test(test_weights_that_are_no_parameters),
+        cmocka_unit_test(test_what_is_written_can_be_read),
     };
     return cmocka_run_group_tests(tests, scratch_create, scratch_remove);
 }

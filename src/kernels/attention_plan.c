@@ -86,16 +86,6 @@ static void cut_keys(struct attnzoo_attention_plan *plan, int64_t size)
     plan->key_count = attnzoo_base_maximum(keys, KEY_STEP);
 }
 
-/* Gives a zone its place, aligned, and moves the end; false if the bytes do not fit. */
-static bool place(int64_t *end, int64_t *offset, int64_t count, int64_t each, int64_t element_size)
-{
-    int64_t bytes;
-    *offset = *end;
-    return attnzoo_base_multiply(count, each, &bytes) && attnzoo_base_multiply(bytes, element_size, &bytes) &&
-           attnzoo_base_add(bytes, ATTNZOO_POOL_ALIGNMENT - 1, &bytes) &&
-           attnzoo_base_add(*end, bytes / ATTNZOO_POOL_ALIGNMENT * ATTNZOO_POOL_ALIGNMENT, end);
-}
-
 /*
  * A thread's scratch memory:
  *
@@ -108,16 +98,16 @@ static bool lay_out_scratch(struct attnzoo_attention_plan *plan)
     int64_t end = 0, scores_offset, source_floats;
     int64_t packed_keys = attnzoo_grid_is_direct(&problem->value) ? 0 : keys;
     return problem->source->memory_floats(problem, rows, keys, &source_floats) &&
-           place(&end, &scores_offset, rows, keys, sizeof(float)) &&
-           place(&end, &plan->context_offset, rows, plan->context_columns, sizeof(float)) &&
-           place(&end, &plan->maximum_offset, rows, 1, sizeof(float)) &&
-           place(&end, &plan->sum_offset, rows, 1, sizeof(double)) &&
-           place(&end, &plan->span_offset, rows, 1, sizeof(struct attnzoo_key_span)) &&
-           place(&end, &plan->mask_offset, attnzoo_mask_row_floats(keys), 1, sizeof(float)) &&
-           place(&end, &plan->source_offset, source_floats, 1, sizeof(float)) &&
-           place(&end, &plan->value_offset, packed_keys, value_columns, sizeof(float)) &&
-           place(&end, &plan->mended_offset, plan->may_hide ? keys : 0, value_columns, sizeof(float)) &&
-           place(&end, &plan->average_offset, problem->averages_heads ? plan->queries_per_block : 0, keys,
+           attnzoo_pool_place(&end, &scores_offset, rows, keys, sizeof(float)) &&
+           attnzoo_pool_place(&end, &plan->context_offset, rows, plan->context_columns, sizeof(float)) &&
+           attnzoo_pool_place(&end, &plan->maximum_offset, rows, 1, sizeof(float)) &&
+           attnzoo_pool_place(&end, &plan->sum_offset, rows, 1, sizeof(double)) &&
+           attnzoo_pool_place(&end, &plan->span_offset, rows, 1, sizeof(struct attnzoo_key_span)) &&
+           attnzoo_pool_place(&end, &plan->mask_offset, attnzoo_mask_row_floats(keys), 1, sizeof(float)) &&
+           attnzoo_pool_place(&end, &plan->source_offset, source_floats, 1, sizeof(float)) &&
+           attnzoo_pool_place(&end, &plan->value_offset, packed_keys, value_columns, sizeof(float)) &&
+           attnzoo_pool_place(&end, &plan->mended_offset, plan->may_hide ? keys : 0, value_columns, sizeof(float)) &&
+           attnzoo_pool_place(&end, &plan->average_offset, problem->averages_heads ? plan->queries_per_block : 0, keys,
                  sizeof(float)) &&
            (plan->scratch_bytes = end, true);
 }
@@ -133,14 +123,14 @@ static bool lay_out_shared(struct attnzoo_attention_plan *plan)
     plan->partial_bytes = 0;
     plan->shared_bytes = 0;
     if (plan->chunk_count > 1 &&
-        !(place(&plan->partial_bytes, &offset, rows, plan->context_columns, sizeof(float)) &&
-          place(&plan->partial_bytes, &offset, rows, 1, sizeof(float)) &&
-          place(&plan->partial_bytes, &offset, rows, 1, sizeof(double)) &&
+        !(attnzoo_pool_place(&plan->partial_bytes, &offset, rows, plan->context_columns, sizeof(float)) &&
+          attnzoo_pool_place(&plan->partial_bytes, &offset, rows, 1, sizeof(float)) &&
+          attnzoo_pool_place(&plan->partial_bytes, &offset, rows, 1, sizeof(double)) &&
           attnzoo_base_multiply(plan->block_count, plan->chunk_count, &partials) &&
           attnzoo_base_multiply(partials, plan->partial_bytes, &plan->shared_bytes)))
         return false;
-    return place(&plan->shared_bytes, &plan->maxima_offset, kept, rows, sizeof(float)) &&
-           place(&plan->shared_bytes, &plan->sums_offset, kept, rows, sizeof(double));
+    return attnzoo_pool_place(&plan->shared_bytes, &plan->maxima_offset, kept, rows, sizeof(float)) &&
+           attnzoo_pool_place(&plan->shared_bytes, &plan->sums_offset, kept, rows, sizeof(double));
 }
 
 /* As many threads as there is work for. */
@@ -249,9 +239,9 @@ struct attnzoo_softmax_rows attnzoo_attention_partial_at(const struct attnzoo_at
 {
     char *memory = (char *)shared + (block * plan->chunk_count + chunk) * plan->partial_bytes;
     int64_t end = 0, context, maximum, sum;
-    place(&end, &context, plan->row_count, plan->context_columns, sizeof(float));
-    place(&end, &maximum, plan->row_count, 1, sizeof(float));
-    place(&end, &sum, plan->row_count, 1, sizeof(double));
+    attnzoo_pool_place(&end, &context, plan->row_count, plan->context_columns, sizeof(float));
+    attnzoo_pool_place(&end, &maximum, plan->row_count, 1, sizeof(float));
+    attnzoo_pool_place(&end, &sum, plan->row_count, 1, sizeof(double));
     return (struct attnzoo_softmax_rows){.context = zone(memory, context),
                                          .maximum = zone(memory, maximum),
                                          .sum = zone(memory, sum)};

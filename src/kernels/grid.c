@@ -3,6 +3,7 @@
  */
 #include "kernels/grid.h"
 
+#include "base/checked.h"
 #include "blas/blas.h"
 #include "kernels/vectors.h"
 
@@ -40,12 +41,18 @@ struct attnzoo_grid attnzoo_grid_split_heads(const struct attnzoo_grid *grid, in
     return split;
 }
 
-struct attnzoo_grid attnzoo_grid_compact(float *memory, int64_t batches, int64_t heads, int64_t rows, int64_t columns)
+bool attnzoo_grid_make_compact(struct attnzoo_grid *grid, int64_t batches, int64_t heads, int64_t rows,
+                               int64_t columns)
 {
-    return (struct attnzoo_grid){.data = (char *)memory,
-                                 .size = {batches, heads, rows, columns},
-                                 .stride = {heads * rows * columns, rows * columns, columns, 1},
-                                 .dtype = ATTNZOO_DTYPE_FLOAT32};
+    int64_t per_head, per_batch, all, bytes;
+    if (!attnzoo_base_multiply(rows, columns, &per_head) || !attnzoo_base_multiply(per_head, heads, &per_batch) ||
+        !attnzoo_base_multiply(per_batch, batches, &all) ||
+        !attnzoo_base_multiply(all, (int64_t)sizeof(float), &bytes))
+        return false;
+    *grid = (struct attnzoo_grid){.size = {batches, heads, rows, columns},
+                                  .stride = {per_batch, per_head, columns, 1},
+                                  .dtype = ATTNZOO_DTYPE_FLOAT32};
+    return true;
 }
 
 bool attnzoo_grid_is_direct(const struct attnzoo_grid *grid)

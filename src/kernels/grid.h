@@ -27,8 +27,15 @@ struct attnzoo_grid attnzoo_grid_without_heads(const struct attnzoo_view *view);
 /** A grid of one head with its columns dealt out to so many, which divides their number. */
 struct attnzoo_grid attnzoo_grid_split_heads(const struct attnzoo_grid *grid, int64_t head_count);
 
-/** A compact float32 grid over memory that need not be there yet. */
-struct attnzoo_grid attnzoo_grid_compact(float *memory, int64_t batches, int64_t heads, int64_t rows, int64_t columns);
+/** A compact float32 grid whose memory is not there yet; false if it passes what can be addressed. */
+bool attnzoo_grid_make_compact(struct attnzoo_grid *grid, int64_t batches, int64_t heads, int64_t rows,
+                               int64_t columns);
+
+/** How many elements a grid has. */
+static inline int64_t attnzoo_grid_element_count(const struct attnzoo_grid *grid)
+{
+    return grid->size[0] * grid->size[1] * grid->size[2] * grid->size[3];
+}
 
 /** The address of an element. */
 static inline char *attnzoo_grid_at(const struct attnzoo_grid *grid, int64_t batch, int64_t head, int64_t row,

@@ -6,9 +6,11 @@
 #include <string.h>
 
 extern const struct attnzoo_mechanism attnzoo_mechanism_scaled_dot_product;
+extern const struct attnzoo_mechanism attnzoo_mechanism_multi_head;
 
 static const struct attnzoo_mechanism *const mechanisms[] = {
     &attnzoo_mechanism_scaled_dot_product,
+    &attnzoo_mechanism_multi_head,
 };
 
 int32_t attnzoo_registry_count(void)

@@ -5,6 +5,7 @@
 #ifndef ATTNZOO_PARALLEL_POOL_H
 #define ATTNZOO_PARALLEL_POOL_H
 
+#include "base/checked.h"
 #include "base/common.h"
 
 #include <attnzoo/status.h>
@@ -36,6 +37,16 @@ struct attnzoo_pool_needs {
     /** The most threads that are worth waking. */
     int64_t threads_wanted;
 };
+
+/** Gives a zone of count * each elements its place in a call's memory, and moves the end; false if that does not fit. */
+static inline bool attnzoo_pool_place(int64_t *end, int64_t *offset, int64_t count, int64_t each, int64_t element_size)
+{
+    int64_t bytes;
+    *offset = *end;
+    return attnzoo_base_multiply(count, each, &bytes) && attnzoo_base_multiply(bytes, element_size, &bytes) &&
+           attnzoo_base_add(bytes, ATTNZOO_POOL_ALIGNMENT - 1, &bytes) &&
+           attnzoo_base_add(*end, bytes / ATTNZOO_POOL_ALIGNMENT * ATTNZOO_POOL_ALIGNMENT, end);
+}
 
 /** A pool taken by one call. */
 struct attnzoo_pool_claim {

@@ -38,9 +38,11 @@ enum outcome attention_picture_write(const char *mechanism, const struct array *
     if (rank == 4 || (rank == 3 && !has_batches))
         map.heads = shape[rank - 3];
     char title[256];
-    snprintf(title, sizeof title, "%s: attention of %" PRId64 " %s to %" PRId64 " %s, %" PRId64 " %s", mechanism,
-             map.queries, map.queries == 1 ? "query" : "queries", map.keys, map.keys == 1 ? "key" : "keys", map.heads,
-             map.heads == 1 ? "head" : "heads");
+    int length = snprintf(title, sizeof title, "%s: attention of %" PRId64 " %s to %" PRId64 " %s", mechanism,
+                          map.queries, map.queries == 1 ? "query" : "queries", map.keys,
+                          map.keys == 1 ? "key" : "keys");
+    if (map.heads != 1)
+        snprintf(title + length, sizeof title - (size_t)length, ", %" PRId64 " heads", map.heads);
     map.title = title;
     int64_t *real_queries = NULL, *real_keys = NULL;
     enum outcome outcome = OUTCOME_OK;

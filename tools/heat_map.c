@@ -182,11 +182,14 @@ static void draw_panel(const struct drawing *drawing, int batch, int head)
     gdImageRectangle(drawing->image, left - 1, top - 1, left + layout->panel_width, top + layout->panel_height,
                      COLOUR_FRAME);
     draw_ticks(drawing, left, top);
-    char text[64];
-    if (drawing->map->batches > 1)
+    char text[64] = "";
+    /* Where there is one panel a batch it may be that of the only head, or the mean of several. */
+    if (drawing->map->heads > 1 && drawing->map->batches > 1)
         snprintf(text, sizeof text, "batch %d, head %d", batch, head);
-    else
+    else if (drawing->map->heads > 1)
         snprintf(text, sizeof text, "head %d", head);
+    else if (drawing->map->batches > 1)
+        snprintf(text, sizeof text, "batch %d", batch);
     gdFontPtr font = gdFontGetGiant();
     write_text(drawing->image, font, left, top - font->h - 5, text);
     font = gdFontGetLarge();

@@ -39,7 +39,9 @@ struct drawing {
     gdImagePtr image;
     /* Cells of all panels, one panel after another. */
     struct heat_cell *cells;
+    /* The weight at the top of the colour scale; where is_capped, some are above it. */
     float highest;
+    bool is_capped;
     bool has_broken;
     bool has_outside;
 };
@@ -69,6 +71,53 @@ static struct heat_cell *panel_cells(const struct drawing *drawing, int batch, i
                                 (size_t)layout->columns;
 }
 
+static int compare_weights(const void *left, const void *right)
+{
+    float a = *(const float *)left, b = *(const float *)right;
+    return (a > b) - (a < b);
+}
+
+/* The highest weight of a panel; sees on the way what the legend needs. */
+static float panel_highest(struct drawing *drawing, const struct heat_cell *cells)
+{
+    float highest = 0.0f;
+    for (int index = 0; index < drawing->layout.rows * drawing->layout.columns; index++) {
+        drawing->has_broken = drawing->has_broken || cells[index].kind == HEAT_CELL_BROKEN;
+        drawing->has_outside = drawing->has_outside || cells[index].kind == HEAT_CELL_OUTSIDE;
+        if (cells[index].kind == HEAT_CELL_WEIGHT && cells[index].weight > highest)
+            highest = cells[index].weight;
+    }
+    return highest;
+}
+
+/*
+ * The scale reaches to the highest weight, but no further than twice what the middle one of the panels has as its
+ * highest, so that one head with sharp weights does not darken all others. Panels without any weight do not count.
+ */
+static enum outcome choose_scale(struct drawing *drawing)
+{
+    const struct heat_layout *layout = &drawing->layout;
+    float *highest = calloc((size_t)layout->batches * (size_t)layout->heads + 1, sizeof *highest);
+    if (highest == NULL)
+        return fail("not enough memory for the heat map");
+    size_t count = 0;
+    for (int batch = 0; batch < layout->batches; batch++) {
+        for (int head = 0; head < layout->heads; head++) {
+            highest[count] = panel_highest(drawing, panel_cells(drawing, batch, head));
+            count += highest[count] > 0.0f;
+        }
+    }
+    if (count > 0) {
+        qsort(highest, count, sizeof *highest, compare_weights);
+        drawing->highest = highest[count - 1];
+        drawing->is_capped = drawing->highest > 2.0f * highest[count / 2];
+        if (drawing->is_capped)
+            drawing->highest = 2.0f * highest[count / 2];
+    }
+    free(highest);
+    return OUTCOME_OK;
+}
+
 /* Fills the cells of all panels and finds out what the colour scale and the legend need. */
 static enum outcome prepare_cells(struct drawing *drawing)
 {
@@ -90,14 +139,7 @@ static enum outcome prepare_cells(struct drawing *drawing)
             heat_cells_fill(panel_cells(drawing, batch, head), layout->rows, layout->columns, &plane);
         }
     }
-    for (size_t index = 0; index < count; index++) {
-        const struct heat_cell *cell = &drawing->cells[index];
-        drawing->has_broken = drawing->has_broken || cell->kind == HEAT_CELL_BROKEN;
-        drawing->has_outside = drawing->has_outside || cell->kind == HEAT_CELL_OUTSIDE;
-        if (cell->kind == HEAT_CELL_WEIGHT && cell->weight > drawing->highest)
-            drawing->highest = cell->weight;
-    }
-    return OUTCOME_OK;
+    return choose_scale(drawing);
 }
 
 static void fill_hatched(gdImagePtr image, int left, int top, int width, int height)
@@ -109,12 +151,12 @@ static void fill_hatched(gdImagePtr image, int left, int top, int width, int hei
 }
 
 /*
- * The colour of a weight, given as a fraction of the highest. Most weights are small beside the highest; along its
- * square root both can be told apart.
+ * The colour of a weight, given as a fraction of the top of the scale. Most weights are small beside the highest; along
+ * its square root both can be told apart.
  */
 static int weight_colour(double fraction)
 {
-    return colour_scale(sqrt(fraction > 0.0 ? fraction : 0.0));
+    return colour_scale(sqrt(fraction > 1.0 ? 1.0 : fraction > 0.0 ? fraction : 0.0));
 }
 
 static void draw_cell(const struct drawing *drawing, const struct heat_cell *cell, int x, int y)
@@ -229,7 +271,8 @@ static void draw_colour_bar(const struct drawing *drawing)
         char text[32];
         int y = top + height - 1 - (height - 1) * step / STEPS;
         double fraction = (double)step / STEPS;
-        snprintf(text, sizeof text, "%.2g", (double)drawing->highest * fraction * fraction);
+        snprintf(text, sizeof text, "%.2g%s", (double)drawing->highest * fraction * fraction,
+                 drawing->is_capped && step == STEPS ? "+" : "");
         gdImageLine(drawing->image, left + BAR_WIDTH + 1, y, left + BAR_WIDTH + TICK_LENGTH, y, COLOUR_FRAME);
         write_text(drawing->image, font, left + BAR_WIDTH + TICK_LENGTH + 4, y - font->h / 2, text);
     }
@@ -252,6 +295,9 @@ static void describe_picture(const struct drawing *drawing, char *text, size_t c
         return;
     }
     int length = snprintf(text, capacity, "Colours follow the square root of the weight, alike in all panels. ");
+    if (drawing->is_capped)
+        length += snprintf(text + length, capacity - (size_t)length, "Weights above %.2g have its colour. ",
+                           (double)drawing->highest);
     if (layout->batches < map->batches)
         length += snprintf(text + length, capacity - (size_t)length, "The first %d of %" PRId64 " batches. ",
                            layout->batches, map->batches);

@@ -73,6 +73,25 @@ static void test_each_weight_has_its_cell(void **state)
     gdImageDestroy(image);
 }
 
+/* Four heads of one weight each: the last is far above the others, and stays apart from the top of the scale alone. */
+static void test_one_sharp_head_does_not_darken_the_others(void **state)
+{
+    (void)state;
+    const float weights[] = {0.0f, 0.125f, 0.25f, 1.0f}, others[] = {0.0f, 0.5f, 0.5f, 1.0f};
+    struct heat_map map = {"title", weights, 1, 4, 1, 1, NULL, NULL};
+    gdImagePtr image = draw(&map);
+    /* Those above 0 are 0.125, 0.25, 1, the middle one 0.25, the top of the scale 0.5. */
+    assert_int_equal(cell_colour(image, &map, 0, 1, 0, 0), colour_scale(0.5));
+    assert_int_equal(cell_colour(image, &map, 0, 2, 0, 0), colour_scale(sqrt(0.5)));
+    assert_int_equal(cell_colour(image, &map, 0, 3, 0, 0), colour_scale(1.0));
+    gdImageDestroy(image);
+    map.attention = others;
+    image = draw(&map);
+    assert_int_equal(cell_colour(image, &map, 0, 1, 0, 0), colour_scale(sqrt(0.5)));
+    assert_int_equal(cell_colour(image, &map, 0, 3, 0, 0), colour_scale(1.0));
+    gdImageDestroy(image);
+}
+
 /* P59 */
 static void test_nan_has_its_own_colour_and_leaves_the_scale_alone(void **state)
 {
@@ -286,6 +305,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_colour_scale_rises_in_lightness),
         cmocka_unit_test(test_each_weight_has_its_cell),
+        cmocka_unit_test(test_one_sharp_head_does_not_darken_the_others),
         cmocka_unit_test(test_nan_has_its_own_colour_and_leaves_the_scale_alone),
         cmocka_unit_test(test_padding_is_not_drawn_as_weights),
         cmocka_unit_test(test_panels_are_not_forced_square),

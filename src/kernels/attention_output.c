@@ -26,29 +26,27 @@ static void finish_kept_row(const struct attnzoo_attention_worker *worker, int64
         weights[key] = NAN;
 }
 
-/* The weights of all the block's rows against keys [first, first + count), from finished maxima and sums. They lie in
- * the score tile. */
-static struct attnzoo_strip weigh_again(const struct attnzoo_attention_worker *worker, struct attnzoo_tile *tile,
-                                        int64_t first_key, int64_t key_count)
+/*
+ * The weights of all the block's rows against keys [first, first + count), from finished maxima and sums, into the score
+ * tile. Keys that no row may see are not touched.
+ */
+static void weigh_again(const struct attnzoo_attention_worker *worker, int64_t first_key, int64_t key_count)
 {
     const struct attnzoo_attention *problem = worker->problem;
     int64_t rows = attnzoo_attention_row_count(worker);
-    *tile = worker->block;
-    tile->first_key = first_key;
-    tile->key_count = key_count;
-    struct attnzoo_strip strip = {.tile = tile,
-                                  .row_count = rows,
-                                  .key_count = key_count,
-                                  .scores = worker->scratch.scores,
-                                  .step = worker->plan->key_count};
     struct attnzoo_key_span seen = attnzoo_attention_rows_span(worker, 0, rows, first_key, first_key + key_count);
-    bool is_hidden = attnzoo_attention_is_empty(seen);
-    enum attnzoo_tile_cover cover = is_hidden ? ATTNZOO_TILE_HIDDEN : attnzoo_mask_tile_cover(&problem->mask, tile);
+    enum attnzoo_tile_cover cover = ATTNZOO_TILE_HIDDEN;
+    struct attnzoo_tile tile = worker->block;
+    struct attnzoo_strip strip = {
+        .tile = &tile, .row_count = rows, .scores = worker->scratch.scores, .step = worker->plan->key_count};
+    if (!attnzoo_attention_is_empty(seen)) {
+        tile.first_key = seen.first;
+        tile.key_count = strip.key_count = seen.end - seen.first;
+        cover = attnzoo_mask_tile_cover(&problem->mask, &tile);
+    }
     if (cover != ATTNZOO_TILE_HIDDEN) {
-        strip.first_key = seen.first - first_key;
-        strip.key_count = seen.end - seen.first;
         if (problem->source->open_keys != NULL)
-            problem->source->open_keys(problem, tile, worker->scratch.source_memory);
+            problem->source->open_keys(problem, &tile, worker->scratch.source_memory);
         attnzoo_attention_score(worker, &strip);
     }
     for (int64_t row = 0; row < rows; row++) {
@@ -58,15 +56,20 @@ static struct attnzoo_strip weigh_again(const struct attnzoo_attention_worker *w
             span = attnzoo_attention_mask_row(worker, &strip, row, cover == ATTNZOO_TILE_CLEAR);
         attnzoo_softmax_finish_weights(&worker->scratch.rows, row, scores + span.first, span.end - span.first,
                                        problem->mask.is_dense);
-        /* Scores start at the strip's first key, the weights at the tile's. */
-        memmove(scores + strip.first_key, scores, (size_t)strip.key_count * sizeof *scores);
-        span.first += strip.first_key;
-        span.end += strip.first_key;
+        /* Scores start at the first key that is seen, the weights at first_key. */
+        int64_t offset = attnzoo_attention_is_empty(span) ? 0 : tile.first_key - first_key;
+        memmove(scores + offset + span.first, scores + span.first, (size_t)(span.end - span.first) * sizeof *scores);
+        span.first += offset;
+        span.end += offset;
         attnzoo_attention_clear_outside(scores, span, key_count);
         for (int64_t key = 0; isnan(worker->scratch.rows.sum[row]) && key < key_count; key++)
             scores[key] = NAN;
     }
-    return strip;
+}
+
+static float *weights_of(const struct attnzoo_attention_worker *worker, int64_t row)
+{
+    return worker->scratch.scores + row * worker->plan->key_count;
 }
 
 static void write_attention_again(const struct attnzoo_attention_worker *worker)
@@ -74,12 +77,11 @@ static void write_attention_again(const struct attnzoo_attention_worker *worker)
     const struct attnzoo_grid *out = &worker->problem->attention;
     int64_t keys = worker->problem->key.size[ATTNZOO_ROW];
     for (int64_t key = 0; key < keys; key += worker->plan->key_count) {
-        struct attnzoo_tile tile;
         int64_t count = attnzoo_base_minimum(worker->plan->key_count, keys - key);
-        struct attnzoo_strip strip = weigh_again(worker, &tile, key, count);
-        for (int64_t row = 0; row < strip.row_count; row++)
+        weigh_again(worker, key, count);
+        for (int64_t row = 0; row < attnzoo_attention_row_count(worker); row++)
             attnzoo_kernel_narrow(attnzoo_attention_output_at(worker, row, key), out->dtype,
-                                  out->stride[ATTNZOO_COLUMN], attnzoo_attention_row_scores(&strip, row), count);
+                                  out->stride[ATTNZOO_COLUMN], weights_of(worker, row), count);
         attnzoo_attention_clear_scores(worker);
     }
 }
@@ -139,12 +141,11 @@ static void add_to_average(const struct attnzoo_attention_plan *plan, int64_t bl
     attnzoo_attention_open_block(&worker, plan, block, scratch);
     worker.scratch.rows.maximum = attnzoo_attention_maxima_at(plan, shared, block);
     worker.scratch.rows.sum = attnzoo_attention_sums_at(plan, shared, block);
-    struct attnzoo_tile tile;
-    struct attnzoo_strip strip = weigh_again(&worker, &tile, first_key, key_count);
-    for (int64_t row = 0; row < strip.row_count; row++)
-        attnzoo_kernel_vectors()->add_scaled(
-            worker.scratch.average + row % worker.block.query_count * plan->key_count,
-            attnzoo_attention_row_scores(&strip, row), key_count, 1.0f);
+    weigh_again(&worker, first_key, key_count);
+    for (int64_t row = 0; row < attnzoo_attention_row_count(&worker); row++)
+        attnzoo_kernel_vectors()->add_scaled(worker.scratch.average +
+                                                 row % worker.block.query_count * plan->key_count,
+                                             weights_of(&worker, row), key_count, 1.0f);
 }
 
 void attnzoo_attention_write_average(const struct attnzoo_attention_plan *plan, int64_t item, void *scratch,

@@ -173,6 +173,28 @@ static float softmax_weights(float *scores, int64_t count, float row_maximum)
     return sum_of_lanes(sum + second);
 }
 
+static inline lanes weighted_tanh(const float *weights, const float *left, const float *right)
+{
+    return load(weights) * hyperbolic_tangent(load(left) + load(right));
+}
+
+static float tanh_dot(const float *weights, const float *left, const float *right, int64_t count)
+{
+    lanes sum = splat(0.0f), second = sum;
+    int64_t i = 0;
+    for (; i + 2 * LANES <= count; i += 2 * LANES) {
+        sum += weighted_tanh(weights + i, left + i, right + i);
+        second += weighted_tanh(weights + i + LANES, left + i + LANES, right + i + LANES);
+    }
+    for (; i + LANES <= count; i += LANES)
+        sum += weighted_tanh(weights + i, left + i, right + i);
+    if (i < count) {
+        lanes x = load_part(left + i, count - i, 0.0f) + load_part(right + i, count - i, 0.0f);
+        second += load_part(weights + i, count - i, 0.0f) * hyperbolic_tangent(x);
+    }
+    return sum_of_lanes(sum + second);
+}
+
 static void scale(float *destination, const float *source, int64_t count, float factor)
 {
     int64_t i = 0;
@@ -285,6 +307,7 @@ const struct attnzoo_vectors ATTNZOO_VECTORS_TABLE = {
     .cap_scores = cap_scores,
     .maximum = maximum,
     .softmax_weights = softmax_weights,
+    .tanh_dot = tanh_dot,
     .scale = scale,
     .add_scaled = add_scaled,
     .saturate = saturate,

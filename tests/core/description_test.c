@@ -89,6 +89,7 @@ static void every_mechanism_describes_itself(void **state)
         assert_string_equal(attnzoo_item_text(name, ATTNZOO_ITEM_MECHANISM, 0, ATTNZOO_FIELD_NAME), name);
         assert_fields(name, ATTNZOO_ITEM_OPTION, option_fields, 5);
         assert_fields(name, ATTNZOO_ITEM_PARAMETER, tensor_fields, 4);
+        assert_fields(name, ATTNZOO_ITEM_STATE, tensor_fields, 4);
         assert_true(attnzoo_item_count(name, ATTNZOO_ITEM_INPUT) > ATTNZOO_INPUT_VALUE);
         assert_true(attnzoo_item_count(name, ATTNZOO_ITEM_OUTPUT) > ATTNZOO_OUTPUT_CONTEXT);
         attnzoo_module *module = NULL;
@@ -159,12 +160,12 @@ static void what_is_not_there_has_no_text(void **state)
     assert_null(attnzoo_mechanism_name(INT32_MAX));
     assert_int_equal(attnzoo_item_count("no such", ATTNZOO_ITEM_OPTION), -1);
     assert_int_equal(attnzoo_item_count(NULL, ATTNZOO_ITEM_OPTION), -1);
-    assert_int_equal(attnzoo_item_count(name, ATTNZOO_ITEM_OUTPUT + 1), -1);
+    assert_int_equal(attnzoo_item_count(name, ATTNZOO_ITEM_STATE + 1), -1);
     assert_int_equal(attnzoo_item_count(name, -1), -1);
     assert_null(attnzoo_item_text("no such", ATTNZOO_ITEM_OPTION, 0, ATTNZOO_FIELD_NAME));
     assert_null(attnzoo_item_text(NULL, ATTNZOO_ITEM_OPTION, 0, ATTNZOO_FIELD_NAME));
     assert_null(attnzoo_item_text(name, -1, 0, ATTNZOO_FIELD_NAME));
-    assert_null(attnzoo_item_text(name, ATTNZOO_ITEM_OUTPUT + 1, 0, ATTNZOO_FIELD_NAME));
+    assert_null(attnzoo_item_text(name, ATTNZOO_ITEM_STATE + 1, 0, ATTNZOO_FIELD_NAME));
     /* Fields that a kind of item does not have. */
     assert_null(attnzoo_item_text(name, ATTNZOO_ITEM_OPTION, 0, ATTNZOO_FIELD_SHAPE));
     assert_null(attnzoo_item_text(name, ATTNZOO_ITEM_INPUT, 0, ATTNZOO_FIELD_DEFAULT));

@@ -1,0 +1,121 @@
+/*
+ * mechanisms/additive.c: additive attention, score_ij = w . tanh(Wq q_i + Wk k_j + b) + b_w, A = softmax(score + biases),
+ * context = A V (Bahdanau et al. 2015, arXiv 1409.0473, section 3.1 and appendix A.1.2). Shapes and projections are
+ * similarity.c's, the scores kernels/additive.c's, the rest the tiled core's.
+ */
+#include "mechanisms/mechanism.h"
+
+#include "base/checked.h"
+#include "base/error.h"
+#include "mechanisms/similarity.h"
+
+#include <stdlib.h>
+
+static const struct attnzoo_option_spec options[ATTNZOO_SIMILARITY_OPTION_COUNT] = {
+    [ATTNZOO_SIMILARITY_NUM_HEADS] = {"num_heads", ATTNZOO_OPTION_INT, "1", "1", "H; additive attention has one head",
+                                      1.0, 1.0, 1.0},
+    [ATTNZOO_SIMILARITY_NUM_KV_HEADS] = {"num_kv_heads", ATTNZOO_OPTION_INT, "num_heads", "1", "G, likewise 1", 1.0, 1.0,
+                                         1.0},
+};
+
+static const struct attnzoo_parameter_spec parameters[] = {ATTNZOO_SIMILARITY_PARAMETERS};
+
+static const struct attnzoo_slot_spec inputs[] = {
+    [ATTNZOO_INPUT_QUERY] = {"query", "[B, N, Eq]", "what is looked for", true},
+    [ATTNZOO_INPUT_KEY] = {"key", "[B, M, Ek]", "what each glimpse offers to be found by", true},
+    [ATTNZOO_INPUT_VALUE] = {"value", "[B, M, Ev]", "what each glimpse gives when it is found", true},
+};
+
+static const struct attnzoo_slot_spec outputs[] = {
+    [ATTNZOO_OUTPUT_CONTEXT] = {"context", "[B, N, Dv]", "the values, summed by the attention; Dv = Ev without value_proj",
+                                true},
+    [ATTNZOO_OUTPUT_ATTENTION] = {"attention", "[B, N, M]", "the weight of each key for each query", false},
+};
+
+static attnzoo_status prepare(struct attnzoo_instance *instance)
+{
+    struct attnzoo_similarity *similarity = calloc(1, sizeof *similarity);
+    if (similarity == NULL)
+        return attnzoo_base_fail_memory(sizeof *similarity);
+    attnzoo_status status = attnzoo_similarity_prepare(instance, similarity);
+    if (status != ATTNZOO_STATUS_OK)
+        free(similarity);
+    else
+        instance->prepared = similarity;
+    return status;
+}
+
+static void release(struct attnzoo_instance *instance)
+{
+    free(instance->prepared);
+}
+
+/* Which rows may be read: queries before their length, keys that some query may see. */
+static void set_spans(const struct attnzoo_mask_plan *mask, struct attnzoo_key_span *spans)
+{
+    for (int64_t batch = 0; batch < mask->batch_count; batch++) {
+        spans[batch] = (struct attnzoo_key_span){0, attnzoo_mask_query_length(mask, batch)};
+        spans[mask->batch_count + batch] = attnzoo_mask_batch_span(mask, batch);
+    }
+}
+
+static attnzoo_status run(struct attnzoo_similarity_call *opened)
+{
+    struct attnzoo_attention *problem = &opened->problem;
+    struct attnzoo_attention_plan plan;
+    struct attnzoo_pool_needs needs = {0};
+    struct attnzoo_pool_claim claim;
+    int64_t end = 0, spans_offset, attention_offset, batch_count = problem->query.size[ATTNZOO_BATCH];
+    attnzoo_status status = attnzoo_attention_make_plan(&plan, problem);
+    if (status == ATTNZOO_STATUS_OK)
+        status = attnzoo_similarity_plan(opened, &end, &needs);
+    if (status != ATTNZOO_STATUS_OK)
+        return status;
+    if (!attnzoo_pool_place(&end, &spans_offset, batch_count, 2, sizeof(struct attnzoo_key_span)) ||
+        !attnzoo_pool_place(&end, &attention_offset, plan.shared_bytes, 1, 1))
+        return attnzoo_base_fail_memory(UINT64_MAX);
+    needs.shared_bytes = end;
+    needs.scratch_bytes = attnzoo_base_maximum(needs.scratch_bytes, plan.scratch_bytes);
+    needs.threads_wanted = attnzoo_base_maximum(needs.threads_wanted, plan.threads_wanted);
+    status = attnzoo_pool_claim(&claim, opened->call->pool, &needs);
+    if (status != ATTNZOO_STATUS_OK)
+        return status;
+    struct attnzoo_key_span *spans = (void *)((char *)claim.shared + spans_offset);
+    set_spans(&problem->mask, spans);
+    attnzoo_similarity_point(opened, claim.shared);
+    attnzoo_similarity_project(opened, &claim, spans, spans + batch_count);
+    attnzoo_attention_solve(&plan, &claim, (char *)claim.shared + attention_offset);
+    attnzoo_pool_release(&claim);
+    return ATTNZOO_STATUS_OK;
+}
+
+static attnzoo_status forward(const struct attnzoo_instance *instance, const struct attnzoo_call *call)
+{
+    struct attnzoo_similarity_call opened;
+    attnzoo_status status = attnzoo_similarity_open(&opened, instance, call);
+    if (status != ATTNZOO_STATUS_OK)
+        return status;
+    opened.problem.attention = opened.attention;
+    opened.problem.wants_attention = call->outputs[ATTNZOO_OUTPUT_ATTENTION] != NULL;
+    return run(&opened);
+}
+
+const struct attnzoo_mechanism attnzoo_mechanism_additive = {
+    .name = "additive",
+    .summary = "attention by a small network's score of query and key together",
+    .formula = "score = w.tanh(Wq q + Wk k + b) + b_w; A = softmax(score + biases); context = A V",
+    .source = "Bahdanau et al. 2015, Neural Machine Translation by Jointly Learning to Align and Translate, "
+              "arXiv 1409.0473",
+    .options = options,
+    .parameters = parameters,
+    .inputs = inputs,
+    .outputs = outputs,
+    .option_count = ATTNZOO_SIMILARITY_OPTION_COUNT,
+    .parameter_count = sizeof parameters / sizeof *parameters,
+    .input_count = sizeof inputs / sizeof *inputs,
+    .output_count = sizeof outputs / sizeof *outputs,
+    .prepare = prepare,
+    .release = release,
+    .output_shape = attnzoo_similarity_output_shape,
+    .forward = forward,
+};

@@ -177,7 +177,7 @@ static void bounds_have_the_size_that_their_derivation_says(void **state)
     const double u = 0x1p-24;
     assert_near(rounding_gamma(1.0) / u, 1.0 / (1.0 - u));
     /* D = 1, |s q k| = 1, no softcap, no biases: gamma(4), then gamma(3) of the score and its error. */
-    struct score_parts parts = {.head_size = 1, .product_magnitude = 1.0, .product = 1.0, .capped = 1.0};
+    struct score_parts parts = {.terms = 1, .product_magnitude = 1.0, .product = 1.0, .capped = 1.0};
     double error = rounding_of_score(&parts);
     assert_true(error > 6.99 * u && error < 7.01 * u);
     /* One key: T = 1, so 10 u, at a weight of 1. */

@@ -16,8 +16,8 @@ double rounding_gamma(double n)
 
 double rounding_of_score(const struct score_parts *parts)
 {
-    double size = (double)parts->head_size;
-    double error = rounding_gamma(size + 3.0) * parts->product_magnitude + size * SMALLEST;
+    double terms = (double)parts->terms;
+    double error = parts->product_error + rounding_gamma(terms + 3.0) * parts->product_magnitude + terms * SMALLEST;
     if (parts->softcap > 0.0)
         error += rounding_gamma(3.0) * (fabs(parts->product) + error) + rounding_gamma(6.0) * fabs(parts->capped);
     double magnitudes = fabs(parts->capped) + error + fabs(parts->dense_bias) + fabs(parts->linear_bias);
@@ -61,4 +61,14 @@ double rounding_of_log_sum_exp(const struct row_rounding *row, double maximum)
         return INFINITY;
     double sum_part = -log1p(-row->sum_relative);
     return sum_part + rounding_gamma(6.0) * (fabs(maximum) + fabs(log(row->sum)) + sum_part);
+}
+
+double rounding_of_linear(int64_t terms, double magnitude, double input_error)
+{
+    return input_error + rounding_gamma((double)terms + 2.0) * magnitude + (double)terms * SMALLEST;
+}
+
+double rounding_of_average(int64_t heads, double average, double average_bound)
+{
+    return average_bound + rounding_gamma((double)heads + 2.0) * (average + average_bound) + SMALLEST;
 }

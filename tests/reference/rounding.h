@@ -28,6 +28,16 @@
  * 6. The log-sum-exp: m + log(sum). The computed maximum is a float and subtracts exactly from what it was added to.
  * The sum's relative error r becomes -log(1 - r); log within 2 ulp and the final sum round: gamma(6) of the magnitudes.
  * Where r reaches 1/2 nothing useful can be said and the bound is infinite; tests use scores that keep far from there.
+ * 7. A linear layer, x W^T + b: E products, their sum in any order and the bias, and one rounding to spare for a
+ *    factor folded into W: gamma(E + 2) (sum |x W| + |b|), and E 2^-149. Where x itself is off by e: sum e |W| more,
+ *    and |x| + e in place of |x|. A bias that is added to a projected query by itself (u, v) rounds once more.
+ * 8. A score of inputs that were computed: with q and k off by at most e and f, the product is off by
+ *    |s| sum (e |k| + |q| f + e f) beyond item 1, whose S takes |q| + e and |k| + f in place of |q| and |k|. Where the
+ *    score is two products, with the key and with what stands for the distance, it has twice as many terms.
+ * 9. A context of values that were computed: sum A_j error(v_jd) more, and |v| + error(v) in place of |v| in item 5.
+ *    With values that stand for the distance there are 2 M products.
+ * 10. Attention averaged over H heads: the average of the bounds, and gamma(H + 2) of the most that the average
+ * reaches.
  *
  * The reference itself works in double, whose roundings (about (M + D) 2^-53) vanish beside these.
  */
@@ -41,8 +51,9 @@ double rounding_gamma(double n);
 
 /* What one score is made of: the magnitudes of its parts. */
 struct score_parts {
-    int64_t head_size;
+    int64_t terms;            /* products that are added up: D, or twice as many */
     double product_magnitude; /* |s| sum |q k| */
+    double product_error;     /* item 8: what comes of q and k being off */
     double product;           /* s q.k */
     double softcap;           /* 0 for none */
     double capped;            /* the product after softcap */
@@ -50,7 +61,7 @@ struct score_parts {
     double linear_bias;
 };
 
-/* Item 1: the most that a float32 score may be off. */
+/* Items 1 and 8: the most that a float32 score may be off. */
 double rounding_of_score(const struct score_parts *parts);
 
 /* Item 2: the most that a weight exp(below), below <= 0, may be off, of keys many, with a score off by score_error. */
@@ -69,5 +80,11 @@ double rounding_of_attention(const struct row_rounding *row, double weight, doub
 /* weighted_errors: sum of error(A_j) |v_j|; weighted_values: sum of A_j |v_j|. */
 double rounding_of_context(const struct row_rounding *row, double weighted_errors, double weighted_values);
 double rounding_of_log_sum_exp(const struct row_rounding *row, double maximum);
+
+/* Item 7: of one element of a linear layer; magnitude: sum (|x| + e) |W| + |b|, input_error: sum e |W|. */
+double rounding_of_linear(int64_t terms, double magnitude, double input_error);
+
+/* Item 10: average: of the attention and its bounds. */
+double rounding_of_average(int64_t heads, double average, double average_bound);
 
 #endif

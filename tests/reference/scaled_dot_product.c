@@ -84,23 +84,68 @@ struct row {
     bool sees_anything, is_nan;
 };
 
-static void score_key(const struct reference_problem *problem, struct row *row, int64_t batch, int64_t head,
-                      int64_t query, int64_t key)
+/* The row of the tables that stands for a pair's distance. */
+static int64_t distance_row(const struct reference_problem *problem, int64_t query, int64_t key)
+{
+    const struct reference_distances *distances = &problem->distances;
+    int64_t distance = key - query - (problem->keys - problem->queries);
+    if (distance < distances->lowest)
+        distance = distances->lowest;
+    if (distance > distances->highest)
+        distance = distances->highest;
+    return distance - distances->lowest;
+}
+
+static double error_at(const double *errors, int64_t index)
+{
+    return errors != NULL ? errors[index] : 0.0;
+}
+
+/* Adds the terms of a . b, size numbers from the two indices on, to the parts. */
+static void add_product(struct score_parts *parts, const double *a, const double *a_error, int64_t a_index,
+                        const double *b, const double *b_error, int64_t b_index, int64_t size)
+{
+    parts->terms += size;
+    for (int64_t d = 0; d < size; d++) {
+        double x = a[a_index + d];
+        double y = b[b_index + d];
+        double e = error_at(a_error, a_index + d);
+        double f = error_at(b_error, b_index + d);
+        parts->product += x * y;
+        parts->product_magnitude += (fabs(x) + e) * (fabs(y) + f);
+        parts->product_error += e * fabs(y) + fabs(x) * f + e * f;
+    }
+}
+
+static struct score_parts score_products(const struct reference_problem *problem, int64_t batch, int64_t head,
+                                         int64_t query, int64_t key)
 {
     int64_t size = problem->head_size;
     int64_t key_head = head / (problem->heads / problem->key_heads);
-    const double *q = problem->query + ((batch * problem->heads + head) * problem->queries + query) * size;
-    const double *k = problem->key + ((batch * problem->key_heads + key_head) * problem->keys + key) * size;
-    double product = 0.0;
-    double magnitude = 0.0;
-    for (int64_t d = 0; d < size; d++) {
-        product += q[d] * k[d];
-        magnitude += fabs(q[d] * k[d]);
+    int64_t query_index = ((batch * problem->heads + head) * problem->queries + query) * size;
+    int64_t key_index = ((batch * problem->key_heads + key_head) * problem->keys + key) * size;
+    const struct reference_distances *distances = &problem->distances;
+    struct score_parts parts = {.softcap = problem->softcap};
+    add_product(&parts, problem->query, problem->query_error, query_index, problem->key, problem->key_error, key_index,
+                size);
+    if (distances->query != NULL) {
+        int64_t row_index = batch * distances->key_strides[0] + head * distances->key_strides[1] +
+                            distance_row(problem, query, key) * size;
+        add_product(&parts, distances->query, distances->query_error, query_index, distances->key, distances->key_error,
+                    row_index, size);
     }
-    struct score_parts parts = {.head_size = size, .softcap = problem->softcap};
     /* Without a head size there is nothing to scale, and 1/sqrt(D) is infinite. */
-    parts.product = size > 0 ? problem->scale * product : 0.0;
-    parts.product_magnitude = size > 0 ? fabs(problem->scale) * magnitude : 0.0;
+    double scale = size > 0 ? problem->scale : 0.0;
+    parts.product *= scale;
+    parts.product_magnitude *= fabs(scale);
+    parts.product_error *= fabs(scale);
+    return parts;
+}
+
+static void score_key(const struct reference_problem *problem, struct row *row, int64_t batch, int64_t head,
+                      int64_t query, int64_t key)
+{
+    struct score_parts parts = score_products(problem, batch, head, query, key);
     parts.capped = problem->softcap > 0.0 ? problem->softcap * tanh(parts.product / problem->softcap) : parts.product;
     parts.dense_bias = reference_dense_bias(problem, batch, head, query, key);
     parts.linear_bias = reference_linear_bias(problem, batch, head, query, key);
@@ -151,26 +196,34 @@ static struct row_rounding normalise_row(struct row *row, int64_t keys)
     return rounding;
 }
 
-/* context and bound come as zeros. */
+/* context and bound come as zeros; value_index is where the values of the row's batch and head begin. */
 static void write_context(const struct reference_problem *problem, const struct row *row,
-                          const struct row_rounding *rounding, const double *value, double *context, double *bound)
+                          const struct row_rounding *rounding, int64_t query, int64_t value_index, double *context,
+                          double *bound)
 {
     int64_t size = problem->value_size;
+    const double *by_distance = problem->distances.value;
     double *magnitude = row->value_magnitude;
     for (int64_t d = 0; d < size; d++)
         magnitude[d] = 0.0;
     for (int64_t j = 0; j < problem->keys; j++) {
         if (!row->seen[j])
             continue;
+        int64_t distance = by_distance != NULL ? distance_row(problem, query, j) : 0;
         for (int64_t d = 0; d < size; d++) {
-            double v = value[j * size + d];
-            context[d] += row->weight[j] * v;
-            magnitude[d] += row->weight[j] * fabs(v);
-            bound[d] += v != 0.0 ? row->weight_error[j] * fabs(v) : 0.0;
+            double v = problem->value[value_index + j * size + d];
+            double error = error_at(problem->value_error, value_index + j * size + d);
+            double r = by_distance != NULL ? by_distance[distance * size + d] : 0.0;
+            double v_magnitude = fabs(v) + fabs(r) + error;
+            context[d] += row->weight[j] * (v + r);
+            magnitude[d] += row->weight[j] * v_magnitude;
+            bound[d] += v_magnitude != 0.0 ? row->weight_error[j] * v_magnitude + row->weight[j] * error : 0.0;
         }
     }
+    struct row_rounding counted = *rounding;
+    counted.keys *= by_distance != NULL ? 2 : 1;
     for (int64_t d = 0; d < size; d++)
-        bound[d] = rounding_of_context(rounding, bound[d], magnitude[d]);
+        bound[d] = rounding_of_context(&counted, bound[d], magnitude[d]);
 }
 
 static void compute_row(const struct reference_problem *problem, struct row *row, struct reference_result *result,
@@ -187,8 +240,8 @@ static void compute_row(const struct reference_problem *problem, struct row *row
     struct row_rounding rounding = {0};
     if (!row->is_nan) {
         rounding = normalise_row(row, keys);
-        const double *value = problem->value + (batch * problem->key_heads + key_head) * keys * value_size;
-        write_context(problem, row, &rounding, value, result->context + index * value_size,
+        int64_t value_index = (batch * problem->key_heads + key_head) * keys * value_size;
+        write_context(problem, row, &rounding, query, value_index, result->context + index * value_size,
                       result->context_bound + index * value_size);
     }
     for (int64_t d = 0; d < value_size && row->is_nan; d++)

@@ -18,6 +18,17 @@ struct reference_dense {
     int64_t strides[4];
 };
 
+/* Keys and values that stand for the distance of a pair: key less query, where query i stands at M - N + i whatever the
+ * mask's positions are. They are rows of tables, numbered by the distance less the lowest one; a distance beyond an end
+ * counts as the end. */
+struct reference_distances {
+    int64_t lowest, highest;
+    const double *query, *query_error; /* [B, H, N, D], multiplied with key; NULL for no such term */
+    const double *key, *key_error;     /* [rows, D] of batch b and head h from b strides[0] + h strides[1] on */
+    int64_t key_strides[2];
+    const double *value; /* [rows, Dv], added to the value; or NULL */
+};
+
 struct reference_problem {
     int64_t batch, heads, key_heads, queries, keys, head_size, value_size;
     const double *query; /* [B, H, N, D] */
@@ -36,6 +47,10 @@ struct reference_problem {
     struct reference_dense bias;
     const double *slopes;   /* [H] or NULL */
     const double *segments; /* [B, M] or NULL */
+
+    /* How far query, key and value may be off where they were computed themselves; NULL for exact ones. */
+    const double *query_error, *key_error, *value_error;
+    struct reference_distances distances; /* zeros for none */
 };
 
 /* Each array belongs to the result. A row with a NaN or +infinity among its scores is NaN throughout, for keys that it

@@ -7,11 +7,13 @@
 
 extern const struct attnzoo_mechanism attnzoo_mechanism_scaled_dot_product;
 extern const struct attnzoo_mechanism attnzoo_mechanism_multi_head;
+extern const struct attnzoo_mechanism attnzoo_mechanism_relative_multi_head;
 extern const struct attnzoo_mechanism attnzoo_mechanism_additive;
 
 static const struct attnzoo_mechanism *const mechanisms[] = {
     &attnzoo_mechanism_scaled_dot_product,
     &attnzoo_mechanism_multi_head,
+    &attnzoo_mechanism_relative_multi_head,
     &attnzoo_mechanism_additive,
 };
 

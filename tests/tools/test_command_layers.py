@@ -276,6 +276,51 @@ class TestStates(LayerTest):
             self.assertTrue(np.array_equal(read_safetensors(self.folder / "one.safetensors")[name], fields[name]))
 
 
+class TestAlignments(LayerTest):
+    """The state of location_aware: the alignment of the step before, and the sum of all."""
+
+    def setUp(self):
+        super().setUp()
+        weights = {"query_proj.weight": self.normal(4, SIZE), "key_proj.weight": self.normal(4, SIZE),
+                   "bias": self.normal(4), "location_conv.weight": self.normal(3, 1, 5),
+                   "location_proj.weight": self.normal(4, 3), "score_proj.weight": self.normal(1, 4)}
+        write_safetensors(self.folder / "location.safetensors", weights)
+        for name, first, last in (("first", 0, 1), ("second", 1, 3)):
+            np.save(self.folder / f"{name}.npy", self.query[:, first:last])
+
+    def steps(self, name, *words):
+        done = self.call("run", "location_aware", "--query", f"{name}.npy", "--key", "memory.npy", "--value",
+                         "memory.npy", "--weights", "location.safetensors", "--context", "context.npy", "--attention",
+                         "attention.npy", "--heatmap", "map.png", *words)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        return np.load(self.folder / "context.npy"), np.load(self.folder / "attention.npy")
+
+    def test_two_calls_are_one(self):
+        for words in ((), ("--set", "feedback=cumulative", "--set", "initial=uniform"), ("--set", "initial=first")):
+            whole = self.steps("query", *words)
+            first = self.steps("first", *words, "--state-out", "s.safetensors")
+            state = read_safetensors(self.folder / "s.safetensors")
+            self.assertEqual(sorted(state), ["alignment", "cumulative"])
+            self.assertEqual(state["alignment"].shape, (2, 1, KEYS))
+            self.assertTrue(np.array_equal(state["alignment"], first[1]))
+            second = self.steps("second", *words, "--state-in", "s.safetensors", "--state-out", "s.safetensors")
+            for index in range(2):
+                self.assert_close(np.concatenate([first[index], second[index]], axis=1), whole[index])
+
+    def test_the_sum_may_be_left_out(self):
+        first = self.steps("first", "--state-out", "s.safetensors")
+        write_safetensors(self.folder / "s.safetensors", {"alignment": first[1]})
+        second = self.steps("second", "--state-in", "s.safetensors")
+        self.assert_close(second[1], self.steps("query")[1][:, 1:])
+
+    def test_other_lengths_are_refused(self):
+        write_safetensors(self.folder / "s.safetensors", {"alignment": np.zeros((2, 1, KEYS + 1), np.float32)})
+        done = self.call("run", "location_aware", "--query", "query.npy", "--key", "memory.npy", "--value", "memory.npy",
+                         "--weights", "location.safetensors", "--context", "context.npy", "--state-in", "s.safetensors")
+        self.assertEqual((done.returncode, done.stdout), (1, ""))
+        self.assertFalse((self.folder / "context.npy").exists())
+
+
 class TestPictures(LayerTest):
     def test_every_shape_of_attention_can_be_drawn(self):
         np.save(self.folder / "flat.npy", self.query[0])
@@ -292,12 +337,13 @@ class TestPictures(LayerTest):
 
 class TestDescriptions(LayerTest):
     def test_states_are_described(self):
-        for mechanism, fields in (("multi_head", ("key", "value")),):
+        for mechanism, fields in (("multi_head", ("key", "value")), ("relative_multi_head", ("key", "value")),
+                                  ("location_aware", ("alignment", "cumulative"))):
             text = self.call("describe", mechanism).stdout
             section = text[text.index("\nState"):text.index("\nLetters")]
             for field in fields:
                 self.assertRegex(section, rf"\n  {field} +\[B, [GH], [TM][^\]]*\] +\w")
-        self.assertIn("\nState (--state-in, --state-out)\n  none\n", self.call("describe", "scaled_dot_product").stdout)
+        self.assertIn("\nState (--state-in, --state-out)\n  none\n", self.call("describe", "additive").stdout)
 
     def test_every_letter_of_a_shape_is_told(self):
         for line in self.call("list").stdout.splitlines():

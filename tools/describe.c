@@ -20,6 +20,16 @@ static int larger(int left, int right)
     return left > right ? left : right;
 }
 
+/* Prints a text with a margin, and where it is too long for a line, a line for each of its parts between semicolons. */
+static void print_clauses(const char *text)
+{
+    enum { WIDTH = 116 };
+    bool is_long = strlen(text) > WIDTH;
+    for (const char *end; is_long && (end = strstr(text, "; ")) != NULL; text = end + 2)
+        printf("  %.*s;\n", (int)(end - text), text);
+    printf("  %s\n", text);
+}
+
 void print_mechanisms(void)
 {
     int width = 0;
@@ -144,8 +154,10 @@ enum outcome describe_mechanism(const char *mechanism)
     if (outcome != OUTCOME_OK)
         return outcome;
     printf("%s: %s\n", mechanism, text_of(mechanism, ATTNZOO_ITEM_MECHANISM, 0, ATTNZOO_FIELD_SUMMARY));
-    printf("\nFormula\n  %s\n", text_of(mechanism, ATTNZOO_ITEM_MECHANISM, 0, ATTNZOO_FIELD_FORMULA));
-    printf("\nSource\n  %s\n", text_of(mechanism, ATTNZOO_ITEM_MECHANISM, 0, ATTNZOO_FIELD_SOURCE));
+    printf("\nFormula\n");
+    print_clauses(text_of(mechanism, ATTNZOO_ITEM_MECHANISM, 0, ATTNZOO_FIELD_FORMULA));
+    printf("\nSource\n");
+    print_clauses(text_of(mechanism, ATTNZOO_ITEM_MECHANISM, 0, ATTNZOO_FIELD_SOURCE));
     print_options(mechanism);
     print_shaped_items(mechanism, ATTNZOO_ITEM_PARAMETER, "Parameters (--weights)");
     print_shaped_items(mechanism, ATTNZOO_ITEM_INPUT, "Inputs");

@@ -70,6 +70,10 @@ bool attention_case_compare(const struct attention_case *test);
 /* As above, against a reference computed before. */
 bool attention_case_compare_with(const struct attention_case *test, const struct reference_result *expected);
 
+/* One output alone. */
+bool attention_case_compare_tensor(const struct test_tensor *got, const double *expected, const double *bound,
+                                   const char *name);
+
 /* Run, which must succeed, and compare, which must find nothing. */
 void attention_case_check(struct attention_case *test, attnzoo_executor *executor);
 

@@ -58,7 +58,8 @@ static bool is_within(double got, double expected, double bound)
     return fabs(got - expected) <= bound;
 }
 
-static bool compare_tensor(const struct test_tensor *got, const double *expected, const double *bound, const char *name)
+bool attention_case_compare_tensor(const struct test_tensor *got, const double *expected, const double *bound,
+                                   const char *name)
 {
     for (int64_t i = 0; i < got->count; i++) {
         double magnitude = fabs(expected[i]) + bound[i];
@@ -80,9 +81,11 @@ static bool compare_tensor(const struct test_tensor *got, const double *expected
 
 bool attention_case_compare_with(const struct attention_case *test, const struct reference_result *expected)
 {
-    return compare_tensor(&test->context, expected->context, expected->context_bound, "context") &&
-           compare_tensor(&test->attention, expected->attention, expected->attention_bound, "attention") &&
-           compare_tensor(&test->log_sum_exp, expected->log_sum_exp, expected->log_sum_exp_bound, "log_sum_exp");
+    return attention_case_compare_tensor(&test->context, expected->context, expected->context_bound, "context") &&
+           attention_case_compare_tensor(&test->attention, expected->attention, expected->attention_bound,
+                                         "attention") &&
+           attention_case_compare_tensor(&test->log_sum_exp, expected->log_sum_exp, expected->log_sum_exp_bound,
+                                         "log_sum_exp");
 }
 
 bool attention_case_compare(const struct attention_case *test)

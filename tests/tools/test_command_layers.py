@@ -189,6 +189,16 @@ class TestWeights(LayerTest):
         self.check_fails(1, "'in_proj_weight' is no parameter", weights="packed.safetensors")
 
 
+class TestSettings(LayerTest):
+    def test_what_was_typed_is_told_from_what_the_file_lacks(self):
+        self.check_fails(2, "multiple of num_kv_heads", "--set", "num_kv_heads=3")
+        relative = self.words("--set", "flavor=shaw")
+        relative[1] = "relative_multi_head"
+        done = self.call(*relative)
+        self.assertEqual((done.returncode, done.stdout), (1, ""))
+        self.assertIn("relative_key", done.stderr)
+
+
 class TestStates(LayerTest):
     def setUp(self):
         super().setUp()
@@ -344,6 +354,12 @@ class TestDescriptions(LayerTest):
             for field in fields:
                 self.assertRegex(section, rf"\n  {field} +\[B, [GH], [TM][^\]]*\] +\w")
         self.assertIn("\nState (--state-in, --state-out)\n  none\n", self.call("describe", "additive").stdout)
+
+    def test_formulas_and_sources_fit_a_terminal(self):
+        for line in self.call("list").stdout.splitlines():
+            text = self.call("describe", line.split()[0]).stdout
+            for row in text[text.index("\nFormula"):text.index("\nOptions")].splitlines():
+                self.assertLessEqual(len(row), 120)
 
     def test_every_letter_of_a_shape_is_told(self):
         for line in self.call("list").stdout.splitlines():

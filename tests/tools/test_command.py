@@ -130,7 +130,7 @@ class TestInformation(CommandTest):
         for words in (("--help",), ("run", "--help"), ("describe", "--help")):
             done = self.call(*words)
             self.assertEqual((done.returncode, done.stderr), (0, ""))
-            for part in ("--query-offset N|F", "--state-out", "--heatmap F.png", "--threads N", "--prefix",
+            for part in ("--query-offset N|F", "--state-out", "--heatmap F.png", "--threads N", "--prefix", "--rename",
                          "Exit status"):
                 self.assertIn(part, done.stdout)
 

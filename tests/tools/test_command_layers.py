@@ -286,6 +286,34 @@ class TestStates(LayerTest):
             self.assertTrue(np.array_equal(read_safetensors(self.folder / "one.safetensors")[name], fields[name]))
 
 
+class TestRelativeStates(LayerTest):
+    """A position table for each call, long enough for the kept keys and the new ones."""
+
+    def setUp(self):
+        super().setUp()
+        del self.weights["out_proj.weight"], self.weights["out_proj.bias"]
+        self.weights.update({"pos_proj.weight": self.normal(SIZE, SIZE), "u_bias": self.normal(HEADS, SIZE // HEADS)})
+        write_safetensors(self.folder / "weights.safetensors", self.weights)
+        table, tokens = self.normal(6, SIZE), self.normal(1, 6, SIZE)
+        for name, first, last in (("all", 0, 6), ("prompt", 0, 4), ("rest", 4, 6)):
+            np.save(self.folder / f"{name}.npy", tokens[:, first:last])
+            # Row p stands for the distance keys - 1 - p: shorter tables are the ends of longer ones.
+            np.save(self.folder / f"{name}_table.npy", table[6 - last:])
+
+    def step(self, name, *words):
+        arguments = self.words("--causal", "--position", f"{name}_table.npy", *words, query=f"{name}.npy",
+                               memory=f"{name}.npy")
+        arguments[1] = "relative_multi_head"
+        done = self.call(*arguments)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        return np.load(self.folder / "context.npy")
+
+    def test_a_prompt_and_the_rest_are_one_call(self):
+        whole = self.step("all")
+        parts = [self.step("prompt", "--state-out", "s.safetensors"), self.step("rest", "--state-in", "s.safetensors")]
+        self.assert_close(np.concatenate(parts, axis=1), whole)
+
+
 class TestAlignments(LayerTest):
     """The state of location_aware: the alignment of the step before, and the sum of all."""
 

@@ -1,7 +1,7 @@
 /*
  * example_data.h: how the examples get their numbers: from NumPy's .npy files and from .safetensors files. Both are
- * read only as far as these examples need it: float32, row-major, lowest byte first, on a machine that counts so too. Built
- * against the installed library:
+ * read only as far as these examples need it: float32, row-major, lowest byte first, on a machine that counts so too.
+ * Built against the installed library:
  *
  *   cc self_attention.c example_data.c $(pkg-config --cflags --libs attnzoo) -lm -o self_attention
  */

@@ -353,9 +353,11 @@ class TestAlignments(LayerTest):
 
     def test_other_lengths_are_refused(self):
         write_safetensors(self.folder / "s.safetensors", {"alignment": np.zeros((2, 1, KEYS + 1), np.float32)})
-        done = self.call("run", "location_aware", "--query", "query.npy", "--key", "memory.npy", "--value", "memory.npy",
-                         "--weights", "location.safetensors", "--context", "context.npy", "--state-in", "s.safetensors")
+        done = self.call("run", "location_aware", "--query", "query.npy", "--key", "memory.npy", "--value",
+                         "memory.npy", "--weights", "location.safetensors", "--context", "context.npy", "--state-in",
+                         "s.safetensors")
         self.assertEqual((done.returncode, done.stdout), (1, ""))
+        self.assertIn("numbers of keys differ", done.stderr)
         self.assertFalse((self.folder / "context.npy").exists())
 
 

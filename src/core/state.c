@@ -14,7 +14,7 @@ static void free_content(struct attnzoo_state_content *content)
 {
     for (int32_t field = 0; field < content->field_count; field++)
         free(content->fields[field].data);
-    free(content->known_rows);
+    free(content->known);
 }
 
 static attnzoo_status allocate_field(const struct attnzoo_state_content *content, struct attnzoo_state_field *field)
@@ -38,10 +38,10 @@ static attnzoo_status allocate_content(struct attnzoo_state_content *content)
         status = allocate_field(content, &content->fields[field]);
     if (status != ATTNZOO_STATUS_OK)
         return status;
-    ATTNZOO_REQUIRE((uint64_t)content->batch < SIZE_MAX / 2 / sizeof(int64_t), ATTNZOO_STATUS_INVALID_ARGUMENT,
+    ATTNZOO_REQUIRE((uint64_t)content->batch < SIZE_MAX / 2 / sizeof *content->known, ATTNZOO_STATUS_INVALID_ARGUMENT,
                     "a batch of %" PRId64 " passes what can be addressed", content->batch);
-    content->known_rows = calloc((size_t)content->batch + 1, sizeof *content->known_rows);
-    return content->known_rows == NULL ? attnzoo_base_fail_memory((uint64_t)content->batch * sizeof(int64_t))
+    content->known = calloc((size_t)content->batch + 1, sizeof *content->known);
+    return content->known == NULL ? attnzoo_base_fail_memory((uint64_t)content->batch * sizeof *content->known)
                                        : ATTNZOO_STATUS_OK;
 }
 
@@ -122,7 +122,6 @@ static bool is_same_kind(const attnzoo_state *left, const attnzoo_state *right)
     return is_same;
 }
 
-/* Rows of fields that hold something: of the utterance's keys, some may not be projected yet. */
 static void copy_field(struct attnzoo_state_content *destination, const struct attnzoo_state_content *source,
                        int32_t number)
 {
@@ -148,7 +147,7 @@ attnzoo_status attnzoo_state_copy(attnzoo_state *destination, const attnzoo_stat
         return ATTNZOO_STATUS_OK;
     for (int32_t field = 0; field < from->field_count; field++)
         copy_field(to, from, field);
-    memcpy(to->known_rows, from->known_rows, (size_t)from->batch * sizeof *from->known_rows);
+    memcpy(to->known, from->known, (size_t)from->batch * sizeof *from->known);
     memcpy(to->views, from->views, sizeof to->views);
     /* What one module projected is not what another would. */
     to->has_views = from->has_views && destination->module == source->module;

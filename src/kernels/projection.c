@@ -35,6 +35,16 @@ static bool count_bytes(struct attnzoo_projection_plan *plan)
            attnzoo_base_multiply(floats, (int64_t)sizeof(float), &plan->scratch_bytes);
 }
 
+static int64_t outputs_per_item(const struct attnzoo_projection_plan *plan)
+{
+    if (plan->projection->is_row_by_row)
+        return OUTPUTS_FOR_FEW_ROWS;
+    int64_t cuts = attnzoo_base_divide_up(ITEMS_ENOUGH, plan->row_blocks);
+    int64_t smallest = plan->row_count <= FEW_ROWS ? OUTPUTS_FOR_FEW_ROWS : OUTPUTS_FOR_MANY_ROWS;
+    int64_t outputs = attnzoo_base_maximum(attnzoo_base_divide_up(plan->outputs, cuts), smallest);
+    return attnzoo_base_divide_up(outputs, OUTPUT_STEP) * OUTPUT_STEP;
+}
+
 attnzoo_status attnzoo_projection_make_plan(struct attnzoo_projection_plan *plan,
                                             const struct attnzoo_projection *projection)
 {
@@ -46,13 +56,9 @@ attnzoo_status attnzoo_projection_make_plan(struct attnzoo_projection_plan *plan
         return attnzoo_base_fail(ATTNZOO_STATUS_INVALID_ARGUMENT, "batch and rows pass 63 bits together");
     if (plan->row_count == 0 || plan->outputs == 0)
         return ATTNZOO_STATUS_OK;
-    plan->rows_per_item = attnzoo_base_minimum(plan->row_count, ROWS_PER_ITEM);
+    plan->rows_per_item = projection->is_row_by_row ? 1 : attnzoo_base_minimum(plan->row_count, ROWS_PER_ITEM);
     plan->row_blocks = attnzoo_base_divide_up(plan->row_count, plan->rows_per_item);
-    int64_t cuts = attnzoo_base_divide_up(ITEMS_ENOUGH, plan->row_blocks);
-    int64_t smallest = plan->row_count <= FEW_ROWS ? OUTPUTS_FOR_FEW_ROWS : OUTPUTS_FOR_MANY_ROWS;
-    int64_t outputs = attnzoo_base_maximum(attnzoo_base_divide_up(plan->outputs, cuts), smallest);
-    outputs = attnzoo_base_divide_up(outputs, OUTPUT_STEP) * OUTPUT_STEP;
-    plan->outputs_per_item = attnzoo_base_minimum(outputs, plan->outputs);
+    plan->outputs_per_item = attnzoo_base_minimum(outputs_per_item(plan), plan->outputs);
     plan->output_blocks = attnzoo_base_divide_up(plan->outputs, plan->outputs_per_item);
     if (!count_bytes(plan))
         return attnzoo_base_fail_memory(UINT64_MAX);

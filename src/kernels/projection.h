@@ -25,6 +25,8 @@ struct attnzoo_projection {
     /** [B]: the rows that may be read; NULL for all rows. The outputs of others are left alone, or cleared. */
     const struct attnzoo_key_span *spans;
     bool clears_unread;
+    /** Each row is a product of its own, so that its outputs do not depend, in the last bit, on how many rows there are. */
+    bool is_row_by_row;
 };
 
 struct attnzoo_projection_plan {

@@ -282,6 +282,8 @@ static attnzoo_status plan(struct run *run)
     int64_t end = 0, location_bytes;
     use_state(opened, opened->call->state);
     describe_step(run);
+    /* So that steps give the same, to the bit, in one call or in several. */
+    opened->layers[ATTNZOO_INPUT_QUERY].is_row_by_row = true;
     run->location = (struct attnzoo_location){.layers = &run->prepared->layers,
                                               .source_count = run->prepared->feedback == FEEDBACK_BOTH ? 2 : 1,
                                               .batch_count = problem->query.size[ATTNZOO_BATCH],
@@ -324,10 +326,22 @@ static void point(struct run *run, char *memory)
     problem->mask.head_spans = NULL;
 }
 
-/*
- * Projects what there is to project. Of keys and values a state may know some rows already, and later calls may see others
- * than this one does.
- */
+/* Which rows are still to be made so that a state knows the wanted ones; what it then knows goes to known. */
+static struct attnzoo_key_span unknown_rows(struct attnzoo_key_span wanted, struct attnzoo_key_span *known)
+{
+    bool is_joined = wanted.first >= known->first && wanted.first <= known->end;
+    if (wanted.first >= wanted.end)
+        return wanted;
+    if (!is_joined) {
+        *known = wanted;
+        return wanted;
+    }
+    struct attnzoo_key_span unknown = {known->end, wanted.end};
+    known->end = attnzoo_base_maximum(known->end, wanted.end);
+    return unknown;
+}
+
+/* Projects queries, and those keys and values that some query may see and the state does not know yet. */
 static void project(struct run *run, const struct attnzoo_pool_claim *claim)
 {
     struct attnzoo_similarity_call *opened = &run->opened;
@@ -342,11 +356,10 @@ static void project(struct run *run, const struct attnzoo_pool_claim *claim)
     for (int64_t batch = 0; batch < mask->batch_count; batch++) {
         of_queries[batch] = (struct attnzoo_key_span){0, attnzoo_mask_query_length(mask, batch)};
         of_keys[batch] = attnzoo_mask_batch_span(mask, batch);
-        if (state == NULL)
-            continue;
-        int64_t known = is_known ? state->known_rows[batch] : 0, length = attnzoo_mask_key_length(mask, batch);
-        of_keys[batch] = (struct attnzoo_key_span){known, length};
-        state->known_rows[batch] = attnzoo_base_maximum(known, length);
+        if (state != NULL && !is_known)
+            state->known[batch] = (struct attnzoo_key_span){0, 0};
+        if (state != NULL)
+            of_keys[batch] = unknown_rows(of_keys[batch], &state->known[batch]);
     }
     attnzoo_similarity_project(opened, claim, of_queries, of_keys);
     if (state == NULL)

@@ -97,10 +97,10 @@ struct attnzoo_state_content {
     /** The fields of the specs in their order, then those that the mechanism keeps for itself. */
     struct attnzoo_state_field fields[ATTNZOO_STATE_FIELDS];
     int32_t field_count;
-    /** The views from which the mechanism's own fields were made, and how many rows of each batch [B]. */
+    /** The views from which the mechanism's own fields were made, and which rows of each batch [B] were. */
     struct attnzoo_view views[ATTNZOO_STATE_VIEWS];
     bool has_views;
-    int64_t *known_rows;
+    struct attnzoo_key_span *known;
 };
 
 /** The arguments of a forward call, by place; NULL where there is none. Required ones are there, and floats. */

@@ -87,6 +87,8 @@ static void choose_layers(struct run *run)
     bool is_stacked = heads->stacked_weight != NULL;
     bool is_memory = is_stacked && attnzoo_base_views_equal(views[ATTNZOO_INPUT_KEY], views[ATTNZOO_INPUT_VALUE]);
     bool is_self = is_memory && attnzoo_base_views_equal(views[ATTNZOO_INPUT_QUERY], views[ATTNZOO_INPUT_KEY]);
+    /* A cache keeps zeros for padded keys, which are queries nonetheless. */
+    is_self = is_self && (opened->call->state == NULL || !opened->problem.mask.description->key_lengths.is_set);
     struct attnzoo_projection *layers = run->layers;
     if (is_self) {
         layers[run->layer_count++] = (struct attnzoo_projection){.input = opened->query,

@@ -43,20 +43,20 @@ enum {
 
 static const struct attnzoo_parameter_spec parameters[PARAMETER_COUNT] = {
     ATTNZOO_HEADS_PARAMETERS,
-    [POSITION_WEIGHT] = {"pos_proj.weight", "[H*D, E]", "transformer_xl, required: makes r of the table's rows", 2, false},
-    [POSITION_BIAS] = {"pos_proj.bias", "[H*D]", "transformer_xl: added to them", 1, false},
-    [CONTENT_BIAS] = {"u_bias", "[H, D]", "transformer_xl: u, added to the query that meets the keys", 2, false},
-    [POSITION_QUERY_BIAS] = {"v_bias", "[H, D]", "transformer_xl: v, added to the query that meets the positions", 2,
+    [POSITION_WEIGHT] = {"pos_proj.weight", "[H*D, E]", "makes r of the table's rows; flavor=transformer_xl needs it", 2, false},
+    [POSITION_BIAS] = {"pos_proj.bias", "[H*D]", "added to them; transformer_xl only", 1, false},
+    [CONTENT_BIAS] = {"u_bias", "[H, D]", "u, added to the query that meets the keys; transformer_xl only", 2, false},
+    [POSITION_QUERY_BIAS] = {"v_bias", "[H, D]", "v, added to the query that meets the positions; transformer_xl only", 2,
                              false},
-    [RELATIVE_KEY] = {"relative_key", "[2k+1, D]", "shaw, required: aK, one vector for each clipped distance", 2, false},
-    [RELATIVE_VALUE] = {"relative_value", "[2k+1, Dv]", "shaw: aV", 2, false},
+    [RELATIVE_KEY] = {"relative_key", "[2k+1, D]", "aK, one vector for each clipped distance; flavor=shaw needs it", 2, false},
+    [RELATIVE_VALUE] = {"relative_value", "[2k+1, Dv]", "aV, likewise; shaw only", 2, false},
 };
 
 static const struct attnzoo_slot_spec inputs[] = {
     ATTNZOO_HEADS_INPUTS,
     [ATTNZOO_INPUT_POSITION] = {"position", "[P, E]",
-                                "transformer_xl, required: row p is for the distance M - 1 - p; P = M + N - 1, or M under a "
-                                "causal mask; [B, P, E] for one a batch",
+                                "row p is for the distance M - 1 - p; P = M + N - 1, or M under a causal mask; [B, P, E] for "
+                                "one a batch; flavor=transformer_xl needs it",
                                 false},
 };
 

@@ -54,6 +54,10 @@ attnzoo_status attnzoo_similarity_prepare(const struct attnzoo_instance *instanc
         status = attnzoo_shapes_check_parameter(instance, ATTNZOO_SIMILARITY_KEY_WEIGHT, key_shape);
     if (status == ATTNZOO_STATUS_OK)
         status = read_layers(instance, similarity);
+    if (status == ATTNZOO_STATUS_OK && similarity->value.outputs % similarity->key_head_count != 0)
+        return attnzoo_base_fail(ATTNZOO_STATUS_SHAPE_MISMATCH,
+                                 "value_proj.weight has %" PRId64 " rows, which %" PRId64 " heads do not divide",
+                                 similarity->value.outputs, similarity->key_head_count);
     if (status == ATTNZOO_STATUS_OK && parameters[ATTNZOO_SIMILARITY_SCORE_BIAS].data != NULL)
         similarity->score_bias = *parameters[ATTNZOO_SIMILARITY_SCORE_BIAS].data;
     return status;
@@ -77,10 +81,9 @@ static attnzoo_status check_features(const struct attnzoo_view *view, int32_t pl
                                  "%s has %" PRId64 " features, but without %s_proj.weight it must have %" PRId64
                                  " heads of %" PRId64,
                                  name, features, name, head_count, head_size);
-    int64_t outputs = layer->weight != NULL ? layer->outputs : features;
-    if (outputs % head_count != 0)
+    if (layer->weight == NULL && features % head_count != 0)
         return attnzoo_base_fail(ATTNZOO_STATUS_SHAPE_MISMATCH,
-                                 "%s comes to %" PRId64 " features, which %" PRId64 " heads do not divide", name, outputs,
+                                 "%s has %" PRId64 " features, which %" PRId64 " heads do not divide", name, features,
                                  head_count);
     return ATTNZOO_STATUS_OK;
 }

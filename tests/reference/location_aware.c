@@ -67,16 +67,10 @@ static void start(const struct steps *steps, int64_t batch, int64_t head)
     memcpy(steps->carried->cumulative.bound + place, error, (size_t)keys * sizeof *error);
 }
 
-/* Keys beyond the key length count as 0. */
-static void hide_padding(const struct steps *steps, int64_t batch, int64_t head)
+/* Keys beyond the key length count as 0 in all that reads alignments. What is kept of them is kept. */
+static int64_t length_of(const struct steps *steps, int64_t batch)
 {
-    if (steps->mask->key_lengths == NULL)
-        return;
-    int64_t place = place_of(steps, batch, head);
-    for (int64_t j = (int64_t)steps->mask->key_lengths[batch]; j < steps->mask->keys; j++) {
-        steps->carried->alignment.value[place + j] = steps->carried->alignment.bound[place + j] = 0.0;
-        steps->carried->cumulative.value[place + j] = steps->carried->cumulative.bound[place + j] = 0.0;
-    }
+    return steps->mask->key_lengths != NULL ? (int64_t)steps->mask->key_lengths[batch] : steps->mask->keys;
 }
 
 static int64_t channels_of(const struct reference_location_aware *problem)
@@ -110,7 +104,7 @@ static struct feature convolve(const struct steps *steps, int64_t batch, int64_t
         const double *weight = problem->conv_weight + (filter * channels + c) * width;
         for (int64_t w = 0; w < width; w++) {
             int64_t j = key + w - (width - 1) / 2;
-            if (j < 0 || j >= steps->mask->keys)
+            if (j < 0 || j >= length_of(steps, batch))
                 continue;
             double value = channel->value[place + j];
             double error = channel->bound[place + j];
@@ -194,7 +188,7 @@ static struct window window_of(const struct steps *steps, int64_t batch, int64_t
         return all;
     int64_t place = place_of(steps, batch, head);
     const struct reference_bounded *alpha = &steps->carried->alignment;
-    int64_t centre = most_likely(alpha->value + place, alpha->bound + place, steps->mask->keys, steps->is_initial,
+    int64_t centre = most_likely(alpha->value + place, alpha->bound + place, length_of(steps, batch), steps->is_initial,
                                  &steps->carried->is_uncertain[batch]);
     return centre < 0 ? all : (struct window){centre - reach, centre + reach};
 }
@@ -263,7 +257,6 @@ static void step(struct steps *steps, struct reference_result *result, int64_t b
             reference_additive_write(&steps->problem->model, &steps->projections, &steps->rows[h], result, batch, h,
                                      query);
             carry_on(steps, batch, h);
-            hide_padding(steps, batch, h);
         }
     }
     if (steps->carried->is_uncertain[batch])
@@ -273,11 +266,8 @@ static void step(struct steps *steps, struct reference_result *result, int64_t b
 static void compute_batch(struct steps *steps, struct reference_result *result, int64_t batch)
 {
     steps->is_initial = steps->carried->is_fresh;
-    for (int64_t h = 0; h < steps->mask->heads; h++) {
-        if (steps->is_initial)
-            start(steps, batch, h);
-        hide_padding(steps, batch, h);
-    }
+    for (int64_t h = 0; h < steps->mask->heads && steps->is_initial; h++)
+        start(steps, batch, h);
     for (int64_t t = 0; t < steps->mask->queries; t++) {
         step(steps, result, batch, t);
         steps->is_initial = false;

@@ -35,8 +35,8 @@ struct reference_alignment {
 struct reference_alignment reference_alignment_create(int64_t batch, int64_t heads, int64_t keys);
 void reference_alignment_destroy(struct reference_alignment *alignment);
 
-/* Computes N steps from the alignment on, and leaves it where they end. What a key length hides is made 0 in it first.
- * A bound that is infinite says that there is nothing to compare. */
+/* Computes N steps from the alignment on, and leaves it where they end. A bound that is infinite says that there is
+ * nothing to compare. */
 struct reference_result reference_location_aware_compute(const struct reference_location_aware *problem,
                                                          struct reference_alignment *alignment);
 

@@ -39,6 +39,8 @@
  * 10. Attention averaged over H heads: the average of the bounds, and gamma(H + 2) of the most that the average
  * reaches.
  *
+ * Items 11 to 17, of scores that are sums of tanh and of alignments that feed the next step, are in rounding_tanh.h.
+ *
  * The reference itself works in double, whose roundings (about (M + D) 2^-53) vanish beside these.
  */
 #ifndef ATTNZOO_TESTS_ROUNDING_H

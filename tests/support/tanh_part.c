@@ -98,6 +98,6 @@ attnzoo_status tanh_case_forward_part(struct tanh_case *test, int64_t first, int
 attnzoo_state *tanh_case_state(const struct tanh_case *test, const attnzoo_module *module)
 {
     attnzoo_state *state = NULL;
-    assert_ok(attnzoo_state_create(&state, module, test->sizes.batch, test->sizes.keys));
+    assert_ok(attnzoo_state_create(&state, module, test->sizes.batch, test->sizes.keys + test->sizes.keys % 4));
     return state;
 }

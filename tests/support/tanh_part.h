@@ -26,7 +26,7 @@ void tanh_part_destroy(struct tanh_part *part);
 attnzoo_status tanh_case_forward_part(struct tanh_case *test, int64_t first, int64_t count,
                                       const attnzoo_module *module, attnzoo_executor *executor, attnzoo_state *state);
 
-/* A state for the case's calls, with room for its keys. */
+/* A state for the case's calls, with room for its keys and often for a few more. */
 attnzoo_state *tanh_case_state(const struct tanh_case *test, const attnzoo_module *module);
 
 #endif

@@ -8,16 +8,21 @@
 
 #include <stddef.h>
 
-/** Query, key, value and context of one call of scaled_dot_product, in memory filled with numbers from -1 to 1. */
+/** A tensor of float32 with memory of its own, filled with numbers from -1 to 1. */
+struct benchmark_tensor {
+    float *data;
+    attnzoo_tensor *view;
+};
+
+struct benchmark_tensor benchmark_make_tensor(int32_t rank, const int64_t *shape);
+void benchmark_free_tensor(struct benchmark_tensor *tensor);
+
+/** Query, key, value and context of one call of scaled_dot_product. */
 struct benchmark_problem {
-    float *query_data;
-    float *key_data;
-    float *value_data;
-    float *context_data;
-    attnzoo_tensor *query;
-    attnzoo_tensor *key;
-    attnzoo_tensor *value;
-    attnzoo_tensor *context;
+    struct benchmark_tensor query;
+    struct benchmark_tensor key;
+    struct benchmark_tensor value;
+    struct benchmark_tensor context;
 };
 
 struct benchmark_shape {
@@ -37,11 +42,42 @@ void benchmark_free_problem(struct benchmark_problem *problem);
 /** A prepared module of scaled_dot_product with its defaults. */
 attnzoo_module *benchmark_make_module(void);
 
+/** A parameter to be filled with small numbers. */
+struct benchmark_parameter {
+    const char *name;
+    int32_t rank;
+    int64_t shape[3];
+};
+
+/**
+ * A prepared module of any mechanism. options: "name=value" with spaces between, or NULL. Parameters come to numbers
+ * from -1/sqrt(n) to 1/sqrt(n), n their last size.
+ */
+attnzoo_module *benchmark_make_module_of(const char *mechanism, const char *options,
+                                         const struct benchmark_parameter *parameters, int parameter_count);
+
 /** A mask that is causal or hides nothing. */
 attnzoo_mask *benchmark_make_mask(int32_t is_causal);
 
 /** Memory of so many floats, all touched. */
 float *benchmark_make_floats(size_t count);
+
+/** Median of some times, and the range of their middle half over it. */
+struct benchmark_timing {
+    double median;
+    double spread;
+};
+
+enum { BENCHMARK_REPETITIONS_MAX = 1000 };
+
+/** Calls a function once for nothing, then so many times, and times these. */
+struct benchmark_timing benchmark_time(void (*call)(void *context), void *context, int repetitions);
+
+/** How often to repeat, from the first argument or by default; ends the program where it is no number from 1 to the most. */
+int benchmark_repetitions(int argument_count, char **arguments, int otherwise);
+
+/** Keeps an OpenBLAS called directly to one thread, as the library does inside its calls. */
+void benchmark_limit_blas(void);
 
 /** Seconds on a clock that never jumps. */
 double benchmark_seconds(void);

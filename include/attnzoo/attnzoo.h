@@ -15,7 +15,9 @@
  *   create a module -> set options -> set parameters -> prepare -> forward, as often as wanted
  *
  * Letters in shapes: B batch, H query heads, G key/value heads (H % G == 0; query head h reads key/value
- * head h / (H/G)), N queries, M keys, D head size of query and key, Dv head size of value. Tensors are
+ * head h / (H/G)), N queries, M keys, D head size of query and key, Dv head size of value, E (Eq, Ek, Ev, Eo) features
+ * before and after projections, A hidden size of additive scores, F filters of width W, P rows of positions, T keys kept
+ * by a cache. Linear layers are y = x W^T + b with W stored [out, in]. Tensors are
  * row-major unless strides say otherwise; sizes and strides are int64_t and count elements.
  *
  * Errors: every function that can fail returns an attnzoo_status; attnzoo_last_error() then says in words
@@ -27,7 +29,8 @@
  * on it then take turns.
  *
  * The library never prints, never ends the process, installs no signal or exit handler, keeps the
- * caller's locale, floating-point environment and BLAS thread count, and may be used after fork().
+ * caller's locale, floating-point environment and BLAS thread count, and may be used after fork(). One thing
+ * is out of its hands: with a BLAS built on OpenMP, GNU's libgomp ends the process when it has no memory for threads.
  */
 #ifndef ATTNZOO_ATTNZOO_H
 #define ATTNZOO_ATTNZOO_H

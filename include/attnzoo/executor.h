@@ -20,7 +20,9 @@ typedef struct attnzoo_executor attnzoo_executor;
  *
  * Every product inside a call is made by single-threaded BLAS, whatever the application has set for
  * itself. Where the BLAS has only one setting for the whole process (OpenBLAS built on pthreads, BLIS),
- * it stands at 1 while any forward call runs and is as it was when the last one returns.
+ * it stands at 1 while any forward call runs and is as it was when the last one returns. An application
+ * that sets it while a call runs is heeded, unless it sets it to 1, which cannot be told from the library's own
+ * setting. A child forked while another thread is inside a call finds it at 1 until its own first forward call.
  *
  * @param executor      receives the new executor on success, which the caller owns; untouched otherwise.
  * @param thread_count  how many threads work on a call, the calling one included; 0 for as many as the

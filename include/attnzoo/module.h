@@ -132,30 +132,53 @@ ATTNZOO_API attnzoo_status attnzoo_module_output_shape(const attnzoo_module *mod
  * Computes attention: for each query, the keys' scores, their softmax over the keys that may be seen (the
  * attention), and the values summed by it (the context).
  *
- * For scaled_dot_product (Vaswani et al. 2017, arXiv 1706.03762, equation 1), with s the scale,
- *   score_ij = s q_i . k_j, or c tanh(s q_i . k_j / c) with softcap c;  A = softmax(score + biases);  context = A V
+ * What a score is depends on the mechanism. Below, s is the option scale (1/sqrt(D) by default), A = softmax(score +
+ * biases), and c tanh(score / c) takes the place of the score where the option softcap is c > 0. E sizes are those of
+ * the inputs' features; doc/ has a page on each mechanism.
+ *
+ *   scaled_dot_product   query [B, H, N, D], key [B, G, M, D], value [B, G, M, Dv]; score_ij = s q_i . k_j; context = A V,
+ *                        [B, H, N, Dv] (Vaswani et al. 2017, arXiv 1706.03762, equation 1).
+ *   multi_head           query [B, N, Eq], key [B, M, Ek], value [B, M, Ev], which query_proj, key_proj and value_proj
+ *                        project and split into heads of D and Dv; the same score in each head; contexts joined,
+ *                        [B, N, H*Dv], and, where it is set, taken through out_proj (section 3.2.2 there). One view given
+ *                        for all three inputs, or for key and value, is projected in one product.
+ *   relative_multi_head  as multi_head. flavor=transformer_xl: score_ij = s ((q_i + u) . k_j + (q_i + v) . r_ij), r_ij from
+ *                        pos_proj of row M - 1 - (M - N + i - j) of the input `position` (Dai et al. 2019, arXiv 1901.02860,
+ *                        section 3.3). flavor=shaw: score_ij = s q_i . (k_j + aK_c), context_i = sum_j A_ij (v_j + aV_c), c =
+ *                        clip(j - i - (M - N), -k, k) + k (Shaw et al. 2018, arXiv 1803.02155, equations 3 and 4).
+ *   additive             query [B, N, Eq], key [B, M, Ek], value [B, M, Ev]; score_ij = w . tanh(Wq q_i + Wk k_j + b) + b_w;
+ *                        context = A V, [B, N, Ev] (Bahdanau et al. 2015, arXiv 1409.0473, appendix A.1.2).
+ *   location_aware       inputs as additive, the N queries being steps in order; e_j = beta (w . tanh(Wq q_t + Wk k_j +
+ *                        U f_j + b) + b_w), f = conv(alignment_t-1); alignment_t = softmax(e + biases), or smoothing, over
+ *                        all keys; context_t = sum_j alignment_tj v_j, head by head, [B, N, H*Dv] (Chorowski et al. 2015,
+ *                        arXiv 1506.07503, equations 5 to 9).
  *
  * @param module     a prepared module; only read.
  * @param executor   threads and scratch memory; NULL runs the call in the calling thread, with memory
  *                   allocated for this call alone.
- * @param query      scaled_dot_product: [B, H, N, D]. float32, float16 or bfloat16, any strides, as are
- *                   key and value. Leading axes of size 1 may be left out: [H, N, D] and [N, D] are fine.
- * @param key        scaled_dot_product: [B, G, M, D].
- * @param value      scaled_dot_product: [B, G, M, Dv].
- * @param mask       what may be seen, and biases; NULL hides nothing.
- * @param state      carried from call to call; NULL where the mechanism has none.
- * @param context    output: [B, H, N, Dv], float32, float16 or bfloat16. Any strides that nest: sorted by size, each
+ * @param query      as above. float32, float16 or bfloat16, any strides, as are key and value. Leading axes of size 1
+ *                   (batch, heads) may be left out: for scaled_dot_product [H, N, D] and [N, D] are fine, for the others
+ *                   [N, Eq].
+ * @param key        as above.
+ * @param value      as above.
+ * @param mask       what may be seen, and biases; NULL hides nothing. With a key/value cache its M is that of all keys.
+ * @param state      carried from call to call; NULL for a call by itself. See attnzoo/state.h.
+ * @param context    output: as above, float32, float16 or bfloat16. Any strides that nest: sorted by size, each
  *                   passes all that the smaller ones reach (transposed, sliced, reversed and interleaved views do;
  *                   others are refused even where no element repeats). Leading axes of size 1 may be left out.
- * @param attention  output: [B, H, N, M], as context; NULL if it is not wanted. Without it no N x M memory
- *                   is used or written.
+ * @param attention  output: [B, H, N, M]; [B, N, M] with the option average_heads, and for additive and location_aware
+ *                   with one head. As context; NULL if it is not wanted. Without it no N x M memory is used or
+ *                   written, and never any for each hidden unit or position of a pair.
  * Inputs of 16 bits are widened and all arithmetic is float32; outputs of 16 bits are rounded to nearest.
- * N = 0 or B = 0 does nothing; M = 0 gives context 0.
+ * N = 0 or B = 0 does nothing (but that a cache keeps the keys); M = 0 gives context 0. Rows of key and value that no
+ * query of the call may see by position or length are not read, except those that a cache is to keep.
+ * A query past its length, or one that sees nothing, has context 0, which goes through out_proj like any other.
  *
  * @return OK; INVALID_ARGUMENT: NULL, a mask's length or offset is out of bounds (the message names the
- *         batch), an output is read-only; SHAPE_MISMATCH; DTYPE_MISMATCH; OVERLAP: an output shares memory
- *         with an input, a mask, another output or itself; UNSUPPORTED: something the mechanism does not
- *         take; BAD_STATE: the module is not prepared; OUT_OF_MEMORY; SYSTEM. On error no output was written.
+ *         batch), an output is read-only, a state has no room for the keys; SHAPE_MISMATCH; DTYPE_MISMATCH; OVERLAP: an
+ *         output shares memory with an input, a mask, another output or itself; UNSUPPORTED: something the mechanism does
+ *         not take; BAD_STATE: the module is not prepared, the state was made for another; OUT_OF_MEMORY; SYSTEM. On error
+ *         no output was written, and the state is as it was.
  * Threads: any number at once on one module, each with its own outputs and state. Since 1.0.
  */
 ATTNZOO_API attnzoo_status attnzoo_module_forward(const attnzoo_module *module, attnzoo_executor *executor,
@@ -167,6 +190,7 @@ ATTNZOO_API attnzoo_status attnzoo_module_forward(const attnzoo_module *module, 
 /**
  * As attnzoo_module_forward(), with inputs and outputs by place, for those beyond query, key, value, context
  * and attention. scaled_dot_product has one more output, ATTNZOO_OUTPUT_LOG_SUM_EXP: [B, H, N], float32.
+ * relative_multi_head with flavor=transformer_xl has one more input, ATTNZOO_INPUT_POSITION.
  *
  * @param inputs        [input_count] views by ATTNZOO_INPUT_ place, NULL where there is none.
  * @param input_count   how many places the array has; places beyond count as NULL.

@@ -64,13 +64,36 @@ static int64_t greatest_common_divisor(int64_t a, int64_t b)
     return a;
 }
 
-/* The bytes at the start of the span that hold one solid run of elements; *axis is the first axis beyond it. */
-static int64_t solid_run(const struct span *span, int64_t element_size, int32_t *axis)
+/* The bytes that the axes below this one reach over, holes included. */
+static int64_t reach_below(const struct span *span, int64_t element_size, int32_t axis)
 {
-    int64_t run = element_size;
-    for (*axis = 0; *axis < span->axis_count && span->strides[*axis] <= run; ++*axis)
-        run += span->strides[*axis] * (span->sizes[*axis] - 1);
-    return run;
+    int64_t reach = element_size;
+    for (int32_t below = 0; below < axis; below++)
+        reach += span->strides[below] * (span->sizes[below] - 1);
+    return reach;
+}
+
+static int64_t divisor_from(const struct span *span, int32_t axis, int64_t divisor)
+{
+    for (; axis < span->axis_count; axis++)
+        divisor = greatest_common_divisor(span->strides[axis], divisor);
+    return divisor;
+}
+
+/*
+ * Take the axes below a level together: a view then is runs of bytes at steps that are multiples of the common divisor of
+ * the strides from there on. Seen modulo that divisor each view is one interval, and intervals that stay apart there never
+ * meet.
+ */
+static bool stay_apart(const struct span *a, int64_t run_a, const struct span *b, int64_t run_b, int64_t divisor)
+{
+    if (divisor == 0)
+        return false;
+    uintptr_t difference = b->first >= a->first ? b->first - a->first : a->first - b->first;
+    int64_t gap = (int64_t)(difference % (uintptr_t)divisor);
+    if (b->first < a->first)
+        gap = gap == 0 ? 0 : divisor - gap;
+    return gap >= run_a && run_b <= divisor - gap;
 }
 
 bool attnzoo_base_views_overlap(const struct attnzoo_view *a, const struct attnzoo_view *b)
@@ -80,24 +103,15 @@ bool attnzoo_base_views_overlap(const struct attnzoo_view *a, const struct attnz
     struct span span_a = measure(a), span_b = measure(b);
     if (span_a.end <= span_b.first || span_b.end <= span_a.first)
         return false;
-    /* The ranges cross. Each view is runs of solid bytes at steps that are multiples of a common divisor: seen
-     * modulo that divisor each is one interval, and intervals that stay apart there never meet. This accepts
-     * query, key, value and context interleaved in one buffer. */
-    int32_t axis_a, axis_b;
-    int64_t run_a = solid_run(&span_a, attnzoo_base_dtype_size(a->dtype), &axis_a);
-    int64_t run_b = solid_run(&span_b, attnzoo_base_dtype_size(b->dtype), &axis_b);
-    int64_t divisor = 0;
-    for (int32_t axis = axis_a; axis < span_a.axis_count; axis++)
-        divisor = greatest_common_divisor(span_a.strides[axis], divisor);
-    for (int32_t axis = axis_b; axis < span_b.axis_count; axis++)
-        divisor = greatest_common_divisor(span_b.strides[axis], divisor);
-    if (divisor == 0)
-        return true;
-    uintptr_t difference = span_b.first >= span_a.first ? span_b.first - span_a.first : span_a.first - span_b.first;
-    int64_t gap = (int64_t)(difference % (uintptr_t)divisor);
-    if (span_b.first < span_a.first)
-        gap = gap == 0 ? 0 : divisor - gap;
-    return !(gap >= run_a && gap + run_b <= divisor);
+    /* The ranges cross. This still accepts query, key, value and context interleaved in one buffer, and slices of rows and
+     * columns of one. */
+    for (int32_t axis_a = 0; axis_a <= span_a.axis_count; axis_a++)
+        for (int32_t axis_b = 0; axis_b <= span_b.axis_count; axis_b++)
+            if (stay_apart(&span_a, reach_below(&span_a, attnzoo_base_dtype_size(a->dtype), axis_a), &span_b,
+                           reach_below(&span_b, attnzoo_base_dtype_size(b->dtype), axis_b),
+                           divisor_from(&span_b, axis_b, divisor_from(&span_a, axis_a, 0))))
+                return false;
+    return true;
 }
 
 bool attnzoo_base_views_equal(const struct attnzoo_view *a, const struct attnzoo_view *b)

@@ -39,8 +39,8 @@ int64_t attnzoo_base_view_element_count(const struct attnzoo_view *view);
 bool attnzoo_base_view_overlaps_itself(const struct attnzoo_view *view);
 
 /**
- * Whether two views share memory. Exact where each view is dense innermost or its address range is its own;
- * errs towards true for strides that interleave in less regular ways.
+ * Whether two views share memory. Exact for slices of one buffer, along any axes, and for address ranges of their
+ * own; errs towards true for strides that interleave in less regular ways.
  */
 bool attnzoo_base_views_overlap(const struct attnzoo_view *a, const struct attnzoo_view *b);
 

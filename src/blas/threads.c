@@ -29,7 +29,7 @@ extern const char *bli_info_get_version_str(void) __attribute__((weak));
 extern int64_t bli_info_get_enable_threading(void) __attribute__((weak));
 
 /* What openblas_get_parallel() answers. */
-enum { OPENBLAS_SERIAL = 0, OPENBLAS_PTHREADS = 1, OPENBLAS_OPENMP = 2 };
+enum { OPENBLAS_UNKNOWN = -1, OPENBLAS_SERIAL = 0, OPENBLAS_PTHREADS = 1, OPENBLAS_OPENMP = 2 };
 
 /* Where a BLAS tells no limit of its own. */
 enum { THREAD_LIMIT = 256 };
@@ -49,7 +49,13 @@ static char description[128];
 
 static bool has_openblas(void)
 {
-    return openblas_get_num_threads != NULL && openblas_set_num_threads != NULL && openblas_get_parallel != NULL;
+    return openblas_get_num_threads != NULL && openblas_set_num_threads != NULL;
+}
+
+/* A static link may leave out what only weak references ask for: then the kind is not known. */
+static int openblas_kind(void)
+{
+    return openblas_get_parallel != NULL ? openblas_get_parallel() : OPENBLAS_UNKNOWN;
 }
 
 static bool has_blis(void)
@@ -84,11 +90,14 @@ static int name_and_version_length(const char *config)
 static int32_t read_thread_limit(const char *config)
 {
     /* A serial OpenBLAS bears one caller at a time, unless it was built with locks; its configuration says so then. */
-    if (has_openblas() && openblas_get_parallel() == OPENBLAS_SERIAL && strstr(config, "USE_LOCKING") == NULL)
+    if (has_openblas() && openblas_kind() == OPENBLAS_SERIAL && strstr(config, "USE_LOCKING") == NULL)
         return 1;
     /* A BLIS built without threads has no locks around its memory either. */
     if (!has_openblas() && has_blis() && bli_info_get_enable_threading != NULL && bli_info_get_enable_threading() == 0)
         return 1;
+    /* As many threads as it would use itself are safe, even if nothing more is known: a serial one says 1. */
+    if (has_openblas() && (openblas_kind() == OPENBLAS_UNKNOWN || config[0] == '\0'))
+        return openblas_get_num_threads() < 1 ? 1 : openblas_get_num_threads();
     /* Any OpenBLAS ends the process when more threads call it than it has buffers for; it says how many it has. */
     const char *limit = strstr(config, "MAX_THREADS=");
     int threads = limit != NULL ? atoi(limit + strlen("MAX_THREADS=")) : THREAD_LIMIT;
@@ -101,7 +110,7 @@ static void read_description(void)
     static const char *const threading[] = {"serial", "pthreads", "OpenMP"};
     const char *config = openblas_get_config != NULL ? openblas_get_config() : "";
     if (has_openblas()) {
-        int kind = openblas_get_parallel();
+        int kind = openblas_kind();
         snprintf(description, sizeof description, "%.*s, %s, %s kernels", name_and_version_length(config), config,
                  kind >= OPENBLAS_SERIAL && kind <= OPENBLAS_OPENMP ? threading[kind] : "unknown threading",
                  openblas_get_corename != NULL ? openblas_get_corename() : "unknown");

@@ -104,12 +104,32 @@ static void interleaved_slices_are_apart(void **state)
         }
 }
 
+static void slices_of_rows_and_columns_are_apart(void **state)
+{
+    (void)state;
+    /* [batch, rows, columns], cut along rows and columns both. */
+    enum { BATCH = 3, ROWS = 6, COLUMNS = 8, PARTS = 2 };
+    const int64_t shape[] = {BATCH, ROWS / PARTS, COLUMNS / PARTS}, strides[] = {ROWS * COLUMNS, COLUMNS, 1};
+    for (int64_t pair = 0; pair < PARTS * PARTS * PARTS * PARTS; pair++) {
+        struct attnzoo_view views[2];
+        const int64_t parts[] = {pair % (PARTS * PARTS), pair / (PARTS * PARTS)};
+        for (int i = 0; i < 2; i++) {
+            int64_t offset = parts[i] / PARTS * shape[1] * COLUMNS + parts[i] % PARTS * shape[2];
+            assert_int_equal(attnzoo_base_view_describe(&views[i], memory + offset * 4, false, ATTNZOO_DTYPE_FLOAT32, 3,
+                                                        shape, strides),
+                             ATTNZOO_STATUS_OK);
+        }
+        assert_int_equal(attnzoo_base_views_overlap(&views[0], &views[1]), parts[0] == parts[1]);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(self_overlap_is_never_missed),
         cmocka_unit_test(shared_memory_is_never_missed),
         cmocka_unit_test(interleaved_slices_are_apart),
+        cmocka_unit_test(slices_of_rows_and_columns_are_apart),
     };
     return cmocka_run_group_tests_name("overlap", tests, NULL, NULL);
 }

@@ -41,9 +41,9 @@ static double work_of(const struct tanh_sizes *sizes, bool is_location_aware)
 
 static uint32_t random_absences(struct random_source *source)
 {
-    static const enum tanh_parameter optional[] = {
-        TANH_QUERY_WEIGHT, TANH_QUERY_BIAS, TANH_KEY_WEIGHT, TANH_KEY_BIAS,        TANH_VALUE_WEIGHT, TANH_VALUE_BIAS,
-        TANH_BIAS,         TANH_SCORE_BIAS, TANH_CONV_BIAS,  TANH_LOCATION_WEIGHT, TANH_LOCATION_BIAS};
+    static const int optional[] = {TANH_QUERY_WEIGHT, TANH_QUERY_BIAS,      TANH_KEY_WEIGHT,   TANH_KEY_BIAS,
+                                   TANH_VALUE_WEIGHT, TANH_VALUE_BIAS,      TANH_BIAS,         TANH_SCORE_BIAS,
+                                   TANH_CONV_BIAS,    TANH_LOCATION_WEIGHT, TANH_LOCATION_BIAS};
     uint32_t absent = 0;
     for (size_t i = 0; i < sizeof optional / sizeof *optional; i++)
         if (random_chance(source, 0.35))

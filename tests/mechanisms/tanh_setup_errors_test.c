@@ -47,7 +47,7 @@ static int parameter_count(int which)
 static void required_parameters_are_asked_for(void **state)
 {
     (void)state;
-    const enum tanh_parameter required[] = {TANH_SCORE_WEIGHT, TANH_CONV_WEIGHT};
+    const int required[] = {TANH_SCORE_WEIGHT, TANH_CONV_WEIGHT};
     for (int which = 0; which < 2; which++)
         for (int i = 0; i <= which; i++) {
             struct tanh_case test;
@@ -70,7 +70,7 @@ static void required_parameters_are_asked_for(void **state)
 }
 
 /* Replaces a parameter by zeros of another shape and prepares. */
-static attnzoo_status prepare_with(const struct tanh_case *test, enum tanh_parameter parameter, const int64_t *shape)
+static attnzoo_status prepare_with(const struct tanh_case *test, int parameter, const int64_t *shape)
 {
     static const float zeros[1000];
     attnzoo_module *module = tanh_case_unprepared_module(test);
@@ -85,7 +85,7 @@ static attnzoo_status prepare_with(const struct tanh_case *test, enum tanh_param
 }
 
 /* Is the axis one that nothing else fixes: Eq, Ek, Ev, and Ev' of one key/value head? */
-static bool is_free(enum tanh_parameter parameter, int axis)
+static bool is_free(int parameter, int axis)
 {
     bool is_input = parameter == TANH_QUERY_WEIGHT || parameter == TANH_KEY_WEIGHT;
     return (is_input && axis == 1) || (parameter == TANH_VALUE_WEIGHT && axis == 1);
@@ -154,7 +154,7 @@ static void parameters_of_the_wrong_rank_are_refused_at_once(void **state)
 static void a_bias_without_its_weight_is_refused(void **state)
 {
     (void)state;
-    const enum tanh_parameter weights[] = {TANH_QUERY_WEIGHT, TANH_KEY_WEIGHT, TANH_VALUE_WEIGHT, TANH_LOCATION_WEIGHT};
+    const int weights[] = {TANH_QUERY_WEIGHT, TANH_KEY_WEIGHT, TANH_VALUE_WEIGHT, TANH_LOCATION_WEIGHT};
     static const float zeros[32];
     for (int which = 0; which < 2; which++)
         for (int i = 0; i < 3 + which; i++) {

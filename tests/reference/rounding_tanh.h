@@ -7,7 +7,8 @@
  *     term (item 15) and the bias, each with its own error. Three sums in any order: gamma(3) (|q| + |k| + |g| + |b|)
  * more.
  * 12. y = tanh(x). By the mean value theorem an error of e in x becomes at most e times the largest slope within e of
- * x, which is at most 1 - max(|y| - e, 0)^2, as y itself moves by at most e. tanh itself is within 2 ulp: 4 u |y|, y with its error.
+ * x, which is at most 1 - max(|y| - e, 0)^2, as y itself moves by at most e. tanh itself is within 2 ulp: 4 u |y|, y
+ * with its error.
  * 13. The score w . y + b_w: sum |w| error(y), A products and their sum with b_w in any order: gamma(A + 1) of
  *     sum |w| (|y| + error(y)) + |b_w|; rounding the sharpening, and multiplying by it (or w and b_w by it before):
  *     gamma(2) more. Together |beta| (sum |w| error(y) + gamma(A + 3) (sum |w| (|y| + error(y)) + |b_w|)).

@@ -26,12 +26,12 @@ static const char *const NAMES[TANH_PARAMETER_COUNT] = {
     [TANH_LOCATION_BIAS] = "location_proj.bias",
 };
 
-const char *tanh_parameter_name(enum tanh_parameter parameter)
+const char *tanh_parameter_name(int parameter)
 {
     return NAMES[parameter];
 }
 
-static bool is_absent(const struct tanh_sizes *sizes, enum tanh_parameter parameter)
+static bool is_absent(const struct tanh_sizes *sizes, int parameter)
 {
     return (sizes->absent & TANH_WITHOUT(parameter)) != 0;
 }
@@ -231,8 +231,7 @@ attnzoo_status tanh_case_run(struct tanh_case *test, attnzoo_executor *executor)
     return status;
 }
 
-static struct reference_layer layer_of(const struct tanh_case *test, enum tanh_parameter weight, int64_t inputs,
-                                       int64_t outputs)
+static struct reference_layer layer_of(const struct tanh_case *test, int weight, int64_t inputs, int64_t outputs)
 {
     return (struct reference_layer){.weight = test->parameters[weight].values,
                                     .bias = test->parameters[weight + 1].values,

@@ -30,8 +30,8 @@ enum tanh_parameter {
     TANH_PARAMETER_COUNT
 };
 
-/* The name that the library gives a parameter. */
-const char *tanh_parameter_name(enum tanh_parameter parameter);
+/* The name that the library gives a parameter, an enum tanh_parameter. */
+const char *tanh_parameter_name(int parameter);
 
 /* Bits of what is to be absent. */
 #define TANH_WITHOUT(parameter) (1u << (parameter))

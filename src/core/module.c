@@ -58,13 +58,21 @@ attnzoo_status attnzoo_module_create(attnzoo_module **module, const char *mechan
                              list);
 }
 
+/* Frees what a prepare, finished or failed, has made. */
+static void release(struct attnzoo_instance *instance)
+{
+    if (instance->prepared != NULL && instance->mechanism->release != NULL)
+        instance->mechanism->release(instance);
+    free(instance->prepared);
+    instance->prepared = NULL;
+}
+
 void attnzoo_module_destroy(attnzoo_module *module)
 {
     if (module == NULL || module->kind != ATTNZOO_KIND_MODULE)
         return;
     struct attnzoo_instance *instance = &module->instance;
-    if (module->is_prepared && instance->mechanism->release != NULL)
-        instance->mechanism->release(instance);
+    release(instance);
     for (int32_t i = 0; i < instance->mechanism->parameter_count; i++)
         free(instance->parameters[i].data);
     free(instance->parameters);
@@ -222,10 +230,17 @@ attnzoo_status attnzoo_module_prepare(attnzoo_module *module)
         ATTNZOO_REQUIRE(!mechanism->parameters[i].is_required || module->instance.parameters[i].data != NULL,
                         ATTNZOO_STATUS_INVALID_ARGUMENT, "%s needs the parameter %s of shape %s, which is not set",
                         mechanism->name, mechanism->parameters[i].name, mechanism->parameters[i].shape);
+    if (mechanism->prepared_bytes > 0) {
+        module->instance.prepared = calloc(1, mechanism->prepared_bytes);
+        if (module->instance.prepared == NULL)
+            return attnzoo_base_fail_memory(mechanism->prepared_bytes);
+    }
     if (mechanism->prepare != NULL) {
         attnzoo_status status = mechanism->prepare(&module->instance);
-        if (status != ATTNZOO_STATUS_OK)
+        if (status != ATTNZOO_STATUS_OK) {
+            release(&module->instance);
             return status;
+        }
     }
     module->is_prepared = true;
     return ATTNZOO_STATUS_OK;

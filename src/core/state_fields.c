@@ -172,7 +172,8 @@ attnzoo_status attnzoo_state_set_fields(attnzoo_state *state, const attnzoo_tens
         copy_rows(&stored, &fields[is_given[field] ? field : 0]->view);
     }
     content->length = length;
-    content->is_started = true;
+    /* What an empty state held makes an empty state. */
+    content->is_started = length > 0;
     content->has_views = false;
     return ATTNZOO_STATUS_OK;
 }

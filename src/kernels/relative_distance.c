@@ -134,8 +134,14 @@ static void finish(const struct attnzoo_attention *problem, float *context, cons
 {
     const struct attnzoo_relative_distance *relative = problem->source_data;
     int64_t columns = problem->value.size[ATTNZOO_COLUMN], step = attnzoo_base_maximum(columns, 1);
-    attnzoo_blas_multiply_add(1, columns, distance_count(problem), extra, distance_count(problem), relative->values, step,
-                              context, step);
+    int64_t first = 0, end = distance_count(problem);
+    /* Distances that were not seen at either end stay out: a causal model's vectors for the future may hold anything. */
+    while (first < end && extra[first] == 0.0f)
+        first++;
+    while (end > first && extra[end - 1] == 0.0f)
+        end--;
+    attnzoo_blas_multiply_add(1, columns, end - first, extra + first, attnzoo_base_maximum(end - first, 1),
+                              relative->values + first * columns, step, context, step);
 }
 
 const struct attnzoo_score_source attnzoo_kernel_relative_distance = {

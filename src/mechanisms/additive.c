@@ -9,8 +9,6 @@
 #include "base/error.h"
 #include "mechanisms/similarity.h"
 
-#include <stdlib.h>
-
 static const struct attnzoo_option_spec options[ATTNZOO_SIMILARITY_OPTION_COUNT] = {
     [ATTNZOO_SIMILARITY_NUM_HEADS] = {"num_heads", ATTNZOO_OPTION_INT, "1", "1", "H; additive attention has one head",
                                       1.0, 1.0, 1.0},
@@ -34,20 +32,7 @@ static const struct attnzoo_slot_spec outputs[] = {
 
 static attnzoo_status prepare(struct attnzoo_instance *instance)
 {
-    struct attnzoo_similarity *similarity = calloc(1, sizeof *similarity);
-    if (similarity == NULL)
-        return attnzoo_base_fail_memory(sizeof *similarity);
-    attnzoo_status status = attnzoo_similarity_prepare(instance, similarity);
-    if (status != ATTNZOO_STATUS_OK)
-        free(similarity);
-    else
-        instance->prepared = similarity;
-    return status;
-}
-
-static void release(struct attnzoo_instance *instance)
-{
-    free(instance->prepared);
+    return attnzoo_similarity_prepare(instance, instance->prepared);
 }
 
 /* Which rows may be read: queries before their length, keys that some query may see. */
@@ -114,8 +99,8 @@ const struct attnzoo_mechanism attnzoo_mechanism_additive = {
     .parameter_count = sizeof parameters / sizeof *parameters,
     .input_count = sizeof inputs / sizeof *inputs,
     .output_count = sizeof outputs / sizeof *outputs,
+    .prepared_bytes = sizeof(struct attnzoo_similarity),
     .prepare = prepare,
-    .release = release,
     .output_shape = attnzoo_similarity_output_shape,
     .forward = forward,
 };

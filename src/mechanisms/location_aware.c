@@ -20,7 +20,6 @@
 
 #include <float.h>
 #include <inttypes.h>
-#include <stdlib.h>
 
 enum {
     OPTION_NORMALIZER = ATTNZOO_SIMILARITY_OPTION_COUNT,
@@ -141,27 +140,14 @@ static attnzoo_status prepare_location(const struct attnzoo_instance *instance, 
 static attnzoo_status prepare(struct attnzoo_instance *instance)
 {
     const struct attnzoo_option_value *values = instance->options;
-    struct prepared *prepared = calloc(1, sizeof *prepared);
-    if (prepared == NULL)
-        return attnzoo_base_fail_memory(sizeof *prepared);
+    struct prepared *prepared = instance->prepared;
     prepared->window = (int64_t)values[OPTION_WINDOW].number;
     prepared->sharpening = (float)values[OPTION_SHARPENING].number;
     prepared->feedback = (int)values[OPTION_FEEDBACK].number;
     prepared->initial = (enum attnzoo_first_alignment)values[OPTION_INITIAL].number;
     prepared->is_smoothed = values[OPTION_NORMALIZER].number == (double)NORMALIZER_SMOOTHING;
     attnzoo_status status = attnzoo_similarity_prepare(instance, &prepared->similarity);
-    if (status == ATTNZOO_STATUS_OK)
-        status = prepare_location(instance, prepared);
-    if (status != ATTNZOO_STATUS_OK)
-        free(prepared);
-    else
-        instance->prepared = prepared;
-    return status;
-}
-
-static void release(struct attnzoo_instance *instance)
-{
-    free(instance->prepared);
+    return status == ATTNZOO_STATUS_OK ? prepare_location(instance, prepared) : status;
 }
 
 static void state_layout(const struct attnzoo_instance *instance, struct attnzoo_state_content *content)
@@ -456,8 +442,8 @@ const struct attnzoo_mechanism attnzoo_mechanism_location_aware = {
     .output_count = sizeof outputs / sizeof *outputs,
     .state_fields = state_fields,
     .state_field_count = FIELD_COUNT,
+    .prepared_bytes = sizeof(struct prepared),
     .prepare = prepare,
-    .release = release,
     .output_shape = attnzoo_similarity_output_shape,
     .state_layout = state_layout,
     .state_check = state_check,

@@ -70,7 +70,7 @@ struct attnzoo_instance {
     /** By the order of the specs. */
     struct attnzoo_option_value *options;
     struct attnzoo_parameter_value *parameters;
-    /** The mechanism's own, made by prepare, freed by release. */
+    /** The mechanism's own, filled by prepare. */
     void *prepared;
 };
 
@@ -135,9 +135,11 @@ struct attnzoo_mechanism {
     /** A cache grows by each call's keys and can be cut. */
     bool state_is_cache;
 
-    /** Checks options and parameters together and makes instance->prepared. NULL if there is nothing to do. */
+    /** Bytes of instance->prepared, which core allocates, zeroed, before prepare; 0 for none. */
+    size_t prepared_bytes;
+    /** Checks options and parameters together and fills instance->prepared. NULL if there is nothing to do. */
     attnzoo_status (*prepare)(struct attnzoo_instance *instance);
-    /** Frees instance->prepared. NULL if prepare makes nothing. */
+    /** Frees what instance->prepared points to, also after a failed prepare. NULL if there is nothing. */
     void (*release)(struct attnzoo_instance *instance);
     /** Checks the inputs' shapes against each other and tells an output's. state may be NULL. */
     attnzoo_status (*output_shape)(const struct attnzoo_instance *instance, const struct attnzoo_view *const *inputs,

@@ -5,11 +5,9 @@
  */
 #include "mechanisms/mechanism.h"
 
-#include "base/error.h"
 #include "mechanisms/projected_heads.h"
 
 #include <float.h>
-#include <stdlib.h>
 
 static const struct attnzoo_option_spec options[] = {ATTNZOO_HEADS_OPTIONS};
 static const struct attnzoo_parameter_spec parameters[] = {ATTNZOO_HEADS_PARAMETERS};
@@ -19,21 +17,12 @@ static const struct attnzoo_slot_spec state_fields[] = {ATTNZOO_HEADS_STATE_FIEL
 
 static attnzoo_status prepare(struct attnzoo_instance *instance)
 {
-    struct attnzoo_heads *heads = calloc(1, sizeof *heads);
-    if (heads == NULL)
-        return attnzoo_base_fail_memory(sizeof *heads);
-    attnzoo_status status = attnzoo_heads_prepare(instance, heads);
-    if (status != ATTNZOO_STATUS_OK)
-        free(heads);
-    else
-        instance->prepared = heads;
-    return status;
+    return attnzoo_heads_prepare(instance, instance->prepared);
 }
 
 static void release(struct attnzoo_instance *instance)
 {
     attnzoo_heads_release(instance->prepared);
-    free(instance->prepared);
 }
 
 static attnzoo_status forward(const struct attnzoo_instance *instance, const struct attnzoo_call *call)
@@ -59,6 +48,7 @@ const struct attnzoo_mechanism attnzoo_mechanism_multi_head = {
     .state_fields = state_fields,
     .state_field_count = sizeof state_fields / sizeof *state_fields,
     .state_is_cache = true,
+    .prepared_bytes = sizeof(struct attnzoo_heads),
     .prepare = prepare,
     .release = release,
     .output_shape = attnzoo_heads_output_shape,

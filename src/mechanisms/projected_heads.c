@@ -14,33 +14,23 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Splits the outputs of a layer into heads. */
-static attnzoo_status split(const struct attnzoo_instance *instance, int32_t parameter,
-                            const struct attnzoo_layer *layer, int64_t head_count, int64_t *head_size)
-{
-    *head_size = layer->outputs / head_count;
-    if (layer->outputs % head_count == 0)
-        return ATTNZOO_STATUS_OK;
-    return attnzoo_base_fail(ATTNZOO_STATUS_SHAPE_MISMATCH,
-                             "%s has %" PRId64 " rows, which %" PRId64 " heads do not divide",
-                             instance->mechanism->parameters[parameter].name, layer->outputs, head_count);
-}
-
 static attnzoo_status check_layers(const struct attnzoo_instance *instance, struct attnzoo_heads *heads)
 {
-    int64_t key_head_size = 0;
-    attnzoo_status status = split(instance, ATTNZOO_HEADS_QUERY_WEIGHT, &heads->query, heads->head_count,
-                                  &heads->head_size);
-    if (status == ATTNZOO_STATUS_OK)
-        status = split(instance, ATTNZOO_HEADS_KEY_WEIGHT, &heads->key, heads->key_head_count, &key_head_size);
-    if (status == ATTNZOO_STATUS_OK)
-        status = split(instance, ATTNZOO_HEADS_VALUE_WEIGHT, &heads->value, heads->key_head_count, &heads->value_size);
+    heads->head_size = heads->query.outputs / heads->head_count;
+    heads->value_size = heads->value.outputs / heads->key_head_count;
     const int64_t key_shape[] = {heads->head_size * heads->key_head_count, heads->key.inputs};
     const int64_t out_shape[] = {heads->out.outputs, heads->value_size * heads->head_count};
+    attnzoo_status status = attnzoo_shapes_check_split(instance, ATTNZOO_HEADS_QUERY_WEIGHT, heads->head_count);
+    if (status == ATTNZOO_STATUS_OK)
+        status = attnzoo_shapes_check_split(instance, ATTNZOO_HEADS_KEY_WEIGHT, heads->key_head_count);
+    if (status == ATTNZOO_STATUS_OK)
+        status = attnzoo_shapes_check_split(instance, ATTNZOO_HEADS_VALUE_WEIGHT, heads->key_head_count);
     if (status == ATTNZOO_STATUS_OK)
         status = attnzoo_shapes_check_parameter(instance, ATTNZOO_HEADS_KEY_WEIGHT, key_shape);
     if (status == ATTNZOO_STATUS_OK)
         status = attnzoo_shapes_check_parameter(instance, ATTNZOO_HEADS_OUT_WEIGHT, out_shape);
+    for (int32_t i = 0; i < ATTNZOO_HEADS_PARAMETER_COUNT && status == ATTNZOO_STATUS_OK; i += 2)
+        status = attnzoo_shapes_check_bias(instance, i, i + 1);
     return status;
 }
 
@@ -86,16 +76,9 @@ attnzoo_status attnzoo_heads_prepare(const struct attnzoo_instance *instance, st
     double softcap = options[ATTNZOO_HEADS_SOFTCAP].number;
     if (softcap > 0.0 && softcap < FLT_MIN)
         return attnzoo_base_fail(ATTNZOO_STATUS_INVALID_ARGUMENT, "softcap is positive but below the normal floats");
-    *heads = (struct attnzoo_heads){.head_count = (int64_t)options[ATTNZOO_HEADS_NUM_HEADS].number};
-    heads->key_head_count = options[ATTNZOO_HEADS_NUM_KV_HEADS].is_set
-                                ? (int64_t)options[ATTNZOO_HEADS_NUM_KV_HEADS].number
-                                : heads->head_count;
-    if (heads->head_count % heads->key_head_count != 0)
-        return attnzoo_base_fail(ATTNZOO_STATUS_INVALID_ARGUMENT,
-                                 "num_heads is %" PRId64 ", must be a multiple of num_kv_heads, which is %" PRId64,
-                                 heads->head_count, heads->key_head_count);
+    attnzoo_status status = attnzoo_shapes_read_heads(instance, ATTNZOO_HEADS_NUM_HEADS, ATTNZOO_HEADS_NUM_KV_HEADS,
+                                                      &heads->head_count, &heads->key_head_count);
     struct attnzoo_layer *const layers[] = {&heads->query, &heads->key, &heads->value, &heads->out};
-    attnzoo_status status = ATTNZOO_STATUS_OK;
     for (int32_t i = 0; i < 4 && status == ATTNZOO_STATUS_OK; i++)
         status = attnzoo_shapes_read_layer(instance, 2 * i, 2 * i + 1, layers[i]);
     if (status == ATTNZOO_STATUS_OK)
@@ -115,18 +98,6 @@ void attnzoo_heads_state_layout(const struct attnzoo_instance *instance, struct 
     content->fields[0] = (struct attnzoo_state_field){.heads = heads->key_head_count, .columns = heads->head_size};
     content->fields[1] = (struct attnzoo_state_field){.heads = heads->key_head_count, .columns = heads->value_size};
     content->field_count = 2;
-}
-
-/* Checks that an input has the features that its layer takes. */
-static attnzoo_status check_features(const struct attnzoo_view *view, const char *name,
-                                     const struct attnzoo_layer *layer)
-{
-    attnzoo_status status = attnzoo_shapes_check_rank(view, name, 2, 3);
-    if (status != ATTNZOO_STATUS_OK || view->shape[view->rank - 1] == layer->inputs)
-        return status;
-    return attnzoo_base_fail(ATTNZOO_STATUS_SHAPE_MISMATCH,
-                             "%s has %" PRId64 " features, but %s_proj.weight takes %" PRId64, name,
-                             view->shape[view->rank - 1], name, layer->inputs);
 }
 
 static attnzoo_status check_state(const struct attnzoo_state_content *state, int64_t batch_count, int64_t new_keys)
@@ -149,22 +120,21 @@ static attnzoo_status check_inputs(const struct attnzoo_heads *heads, const stru
 {
     const struct attnzoo_layer *const layers[] = {&heads->query, &heads->key, &heads->value};
     const char *const names[] = {"query", "key", "value"};
+    const char *const weights[] = {"query_proj.weight", "key_proj.weight", "value_proj.weight"};
     struct attnzoo_grid *const grids[] = {&opened->query, &opened->key, &opened->value};
     for (int32_t place = 0; place < 3; place++) {
-        attnzoo_status status = check_features(views[place], names[place], layers[place]);
+        attnzoo_status status = attnzoo_shapes_check_rank(views[place], names[place], 2, 3);
+        if (status == ATTNZOO_STATUS_OK)
+            status = attnzoo_shapes_check_features(views[place], names[place], weights[place], layers[place]->inputs);
         if (status != ATTNZOO_STATUS_OK)
             return status;
         *grids[place] = attnzoo_grid_without_heads(views[place]);
     }
-    const int64_t *query = opened->query.size, *key = opened->key.size, *value = opened->value.size;
-    if (query[ATTNZOO_BATCH] != key[ATTNZOO_BATCH])
-        return attnzoo_shapes_differ("batch sizes", "query", query[ATTNZOO_BATCH], "key", key[ATTNZOO_BATCH]);
-    if (key[ATTNZOO_BATCH] != value[ATTNZOO_BATCH])
-        return attnzoo_shapes_differ("batch sizes", "key", key[ATTNZOO_BATCH], "value", value[ATTNZOO_BATCH]);
-    if (key[ATTNZOO_ROW] != value[ATTNZOO_ROW])
-        return attnzoo_shapes_differ("numbers of keys", "key", key[ATTNZOO_ROW], "value", value[ATTNZOO_ROW]);
+    attnzoo_status status = attnzoo_shapes_check_together(&opened->query, &opened->key, &opened->value);
+    if (status != ATTNZOO_STATUS_OK)
+        return status;
     opened->past_count = state == NULL ? 0 : state->length;
-    return check_state(state, query[ATTNZOO_BATCH], key[ATTNZOO_ROW]);
+    return check_state(state, opened->query.size[ATTNZOO_BATCH], opened->key.size[ATTNZOO_ROW]);
 }
 
 /* The shape of an output with all its axes. */

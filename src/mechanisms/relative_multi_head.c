@@ -18,7 +18,6 @@
 
 #include <float.h>
 #include <inttypes.h>
-#include <stdlib.h>
 
 enum { OPTION_FLAVOR = ATTNZOO_HEADS_OPTION_COUNT, OPTION_COUNT };
 
@@ -111,6 +110,8 @@ static attnzoo_status prepare_transformer_xl(const struct attnzoo_instance *inst
     if (status == ATTNZOO_STATUS_OK)
         status = attnzoo_shapes_check_parameter(instance, POSITION_WEIGHT, weight_shape);
     if (status == ATTNZOO_STATUS_OK)
+        status = attnzoo_shapes_check_bias(instance, POSITION_WEIGHT, POSITION_BIAS);
+    if (status == ATTNZOO_STATUS_OK)
         status = attnzoo_shapes_check_parameter(instance, CONTENT_BIAS, bias_shape);
     if (status == ATTNZOO_STATUS_OK)
         status = attnzoo_shapes_check_parameter(instance, POSITION_QUERY_BIAS, bias_shape);
@@ -138,29 +139,19 @@ static attnzoo_status prepare_shaw(const struct attnzoo_instance *instance, stru
 
 static attnzoo_status prepare(struct attnzoo_instance *instance)
 {
-    int flavor = (int)instance->options[OPTION_FLAVOR].number;
-    struct prepared *prepared = calloc(1, sizeof *prepared);
-    if (prepared == NULL)
-        return attnzoo_base_fail_memory(sizeof *prepared);
-    prepared->flavor = flavor;
-    attnzoo_status status = check_flavor(instance, flavor);
+    struct prepared *prepared = instance->prepared;
+    prepared->flavor = (int)instance->options[OPTION_FLAVOR].number;
+    attnzoo_status status = check_flavor(instance, prepared->flavor);
     if (status == ATTNZOO_STATUS_OK)
         status = attnzoo_heads_prepare(instance, &prepared->heads);
-    if (status == ATTNZOO_STATUS_OK)
-        status = flavor == SHAW ? prepare_shaw(instance, prepared) : prepare_transformer_xl(instance, prepared);
-    if (status != ATTNZOO_STATUS_OK) {
-        attnzoo_heads_release(&prepared->heads);
-        free(prepared);
+    if (status != ATTNZOO_STATUS_OK)
         return status;
-    }
-    instance->prepared = prepared;
-    return ATTNZOO_STATUS_OK;
+    return prepared->flavor == SHAW ? prepare_shaw(instance, prepared) : prepare_transformer_xl(instance, prepared);
 }
 
 static void release(struct attnzoo_instance *instance)
 {
     attnzoo_heads_release(instance->prepared);
-    free(instance->prepared);
 }
 
 /* Whether no query may see a key that stands after it. */
@@ -169,12 +160,12 @@ static bool sees_no_future(const struct attnzoo_attention *problem)
     int64_t first_position = problem->key.size[ATTNZOO_ROW] - problem->query.size[ATTNZOO_ROW];
     if (!problem->mask.description->is_causal)
         return false;
-    /* As queries go on, their positions grow by one and the end of what they see by at most one. */
-    for (int64_t batch = 0; batch < problem->mask.batch_count; batch++) {
-        struct attnzoo_key_span span = attnzoo_mask_span(&problem->mask, batch, 0);
-        if (span.first < span.end && span.end > first_position + 1)
-            return false;
-    }
+    for (int64_t batch = 0; batch < problem->mask.batch_count; batch++)
+        for (int64_t query = 0; query < problem->query_count; query++) {
+            struct attnzoo_key_span span = attnzoo_mask_span(&problem->mask, batch, query);
+            if (span.first < span.end && span.end > first_position + query + 1)
+                return false;
+        }
     return true;
 }
 
@@ -192,11 +183,10 @@ static attnzoo_status open_position(const struct prepared *prepared, const struc
     if (status != ATTNZOO_STATUS_OK)
         return status;
     const struct attnzoo_grid input = attnzoo_grid_without_heads(view);
-    int64_t rows = input.size[ATTNZOO_ROW], features = input.size[ATTNZOO_COLUMN], batches = input.size[ATTNZOO_BATCH];
-    if (features != layer->inputs)
-        return attnzoo_base_fail(ATTNZOO_STATUS_SHAPE_MISMATCH,
-                                 "position has %" PRId64 " features, but pos_proj.weight takes %" PRId64, features,
-                                 layer->inputs);
+    int64_t rows = input.size[ATTNZOO_ROW], batches = input.size[ATTNZOO_BATCH];
+    status = attnzoo_shapes_check_features(view, "position", "pos_proj.weight", layer->inputs);
+    if (status != ATTNZOO_STATUS_OK)
+        return status;
     if (batches != 1 && batches != opened->query.size[ATTNZOO_BATCH])
         return attnzoo_shapes_differ("batch sizes", "query", opened->query.size[ATTNZOO_BATCH], "position", batches);
     uint64_t two_sided_rows = (uint64_t)keys + (uint64_t)queries - 1;
@@ -265,6 +255,7 @@ const struct attnzoo_mechanism attnzoo_mechanism_relative_multi_head = {
     .state_fields = state_fields,
     .state_field_count = sizeof state_fields / sizeof *state_fields,
     .state_is_cache = true,
+    .prepared_bytes = sizeof(struct prepared),
     .prepare = prepare,
     .release = release,
     .output_shape = attnzoo_heads_output_shape,

@@ -53,14 +53,11 @@ static attnzoo_status check_inputs(const struct attnzoo_view *const *views, stru
     problem->key = attnzoo_grid_of(views[ATTNZOO_INPUT_KEY]);
     problem->value = attnzoo_grid_of(views[ATTNZOO_INPUT_VALUE]);
     const int64_t *query = problem->query.size, *key = problem->key.size, *value = problem->value.size;
-    if (query[ATTNZOO_BATCH] != key[ATTNZOO_BATCH])
-        return attnzoo_shapes_differ("batch sizes", "query", query[ATTNZOO_BATCH], "key", key[ATTNZOO_BATCH]);
-    if (key[ATTNZOO_BATCH] != value[ATTNZOO_BATCH])
-        return attnzoo_shapes_differ("batch sizes", "key", key[ATTNZOO_BATCH], "value", value[ATTNZOO_BATCH]);
+    attnzoo_status status = attnzoo_shapes_check_together(&problem->query, &problem->key, &problem->value);
+    if (status != ATTNZOO_STATUS_OK)
+        return status;
     if (query[ATTNZOO_COLUMN] != key[ATTNZOO_COLUMN])
         return attnzoo_shapes_differ("head sizes", "query", query[ATTNZOO_COLUMN], "key", key[ATTNZOO_COLUMN]);
-    if (key[ATTNZOO_ROW] != value[ATTNZOO_ROW])
-        return attnzoo_shapes_differ("numbers of keys", "key", key[ATTNZOO_ROW], "value", value[ATTNZOO_ROW]);
     if (key[ATTNZOO_HEAD] != value[ATTNZOO_HEAD])
         return attnzoo_shapes_differ("numbers of heads", "key", key[ATTNZOO_HEAD], "value", value[ATTNZOO_HEAD]);
     bool divides = key[ATTNZOO_HEAD] == 0 ? query[ATTNZOO_HEAD] == 0 : query[ATTNZOO_HEAD] % key[ATTNZOO_HEAD] == 0;

@@ -25,6 +25,54 @@ attnzoo_status attnzoo_shapes_differ(const char *what, const char *left_name, in
                              left_name, left, right_name, right);
 }
 
+attnzoo_status attnzoo_shapes_check_together(const struct attnzoo_grid *query, const struct attnzoo_grid *key,
+                                             const struct attnzoo_grid *value)
+{
+    if (query->size[ATTNZOO_BATCH] != key->size[ATTNZOO_BATCH])
+        return attnzoo_shapes_differ("batch sizes", "query", query->size[ATTNZOO_BATCH], "key",
+                                     key->size[ATTNZOO_BATCH]);
+    if (key->size[ATTNZOO_BATCH] != value->size[ATTNZOO_BATCH])
+        return attnzoo_shapes_differ("batch sizes", "key", key->size[ATTNZOO_BATCH], "value",
+                                     value->size[ATTNZOO_BATCH]);
+    if (key->size[ATTNZOO_ROW] != value->size[ATTNZOO_ROW])
+        return attnzoo_shapes_differ("numbers of keys", "key", key->size[ATTNZOO_ROW], "value",
+                                     value->size[ATTNZOO_ROW]);
+    return ATTNZOO_STATUS_OK;
+}
+
+attnzoo_status attnzoo_shapes_read_heads(const struct attnzoo_instance *instance, int32_t heads_option,
+                                         int32_t key_heads_option, int64_t *heads, int64_t *key_heads)
+{
+    const struct attnzoo_option_value *options = instance->options;
+    *heads = (int64_t)options[heads_option].number;
+    *key_heads = options[key_heads_option].is_set ? (int64_t)options[key_heads_option].number : *heads;
+    if (*heads % *key_heads == 0)
+        return ATTNZOO_STATUS_OK;
+    return attnzoo_base_fail(ATTNZOO_STATUS_INVALID_ARGUMENT,
+                             "num_heads is %" PRId64 ", must be a multiple of num_kv_heads, which is %" PRId64, *heads,
+                             *key_heads);
+}
+
+attnzoo_status attnzoo_shapes_check_split(const struct attnzoo_instance *instance, int32_t weight, int64_t heads)
+{
+    int64_t rows = instance->parameters[weight].view.shape[0];
+    if (rows % heads == 0)
+        return ATTNZOO_STATUS_OK;
+    return attnzoo_base_fail(ATTNZOO_STATUS_SHAPE_MISMATCH,
+                             "%s has %" PRId64 " rows, which %" PRId64 " heads do not divide",
+                             instance->mechanism->parameters[weight].name, rows, heads);
+}
+
+attnzoo_status attnzoo_shapes_check_features(const struct attnzoo_view *view, const char *input, const char *weight,
+                                             int64_t taken)
+{
+    int64_t features = view->shape[view->rank - 1];
+    if (features == taken)
+        return ATTNZOO_STATUS_OK;
+    return attnzoo_base_fail(ATTNZOO_STATUS_SHAPE_MISMATCH, "%s has %" PRId64 " features, but %s takes %" PRId64, input,
+                             features, weight, taken);
+}
+
 static attnzoo_status wrong_shape(const struct attnzoo_view *view, const char *name, const int64_t *size, int32_t rank)
 {
     char has[ATTNZOO_SHAPE_TEXT_SIZE], should[ATTNZOO_SHAPE_TEXT_SIZE];
@@ -83,5 +131,10 @@ attnzoo_status attnzoo_shapes_read_layer(const struct attnzoo_instance *instance
         return status;
     layer->outputs = view->shape[0];
     layer->inputs = view->shape[1];
-    return attnzoo_shapes_check_parameter(instance, bias, &layer->outputs);
+    return ATTNZOO_STATUS_OK;
+}
+
+attnzoo_status attnzoo_shapes_check_bias(const struct attnzoo_instance *instance, int32_t weight, int32_t bias)
+{
+    return attnzoo_shapes_check_parameter(instance, bias, &instance->parameters[weight].view.shape[0]);
 }

@@ -16,6 +16,21 @@ attnzoo_status attnzoo_shapes_check_rank(const struct attnzoo_view *view, const 
 attnzoo_status attnzoo_shapes_differ(const char *what, const char *left_name, int64_t left, const char *right_name,
                                      int64_t right);
 
+/** Checks that query, key and value have one batch, key and value one number of rows. */
+attnzoo_status attnzoo_shapes_check_together(const struct attnzoo_grid *query, const struct attnzoo_grid *key,
+                                             const struct attnzoo_grid *value);
+
+/** Reads H and G from the options of those numbers; G is H where it is not set, and must divide it. */
+attnzoo_status attnzoo_shapes_read_heads(const struct attnzoo_instance *instance, int32_t heads_option,
+                                         int32_t key_heads_option, int64_t *heads, int64_t *key_heads);
+
+/** Checks that so many heads divide the rows of a layer's weight. */
+attnzoo_status attnzoo_shapes_check_split(const struct attnzoo_instance *instance, int32_t weight, int64_t heads);
+
+/** Checks that a layer takes the features of an input. */
+attnzoo_status attnzoo_shapes_check_features(const struct attnzoo_view *view, const char *input, const char *weight,
+                                             int64_t taken);
+
 /** Checks an output against the shape it should have, axes of size 1 in front aside, and makes its grid. */
 attnzoo_status attnzoo_shapes_check_output(const struct attnzoo_view *view, const char *name, const int64_t *size,
                                            int32_t rank, struct attnzoo_grid *grid);
@@ -41,5 +56,8 @@ struct attnzoo_layer {
 /** Reads a layer from the parameters [outputs, inputs] and [outputs], of which the first must be set if the second is. */
 attnzoo_status attnzoo_shapes_read_layer(const struct attnzoo_instance *instance, int32_t weight, int32_t bias,
                                          struct attnzoo_layer *layer);
+
+/** Checks a layer's bias against its weight, which is to be checked before: it is the one to blame. */
+attnzoo_status attnzoo_shapes_check_bias(const struct attnzoo_instance *instance, int32_t weight, int32_t bias);
 
 #endif

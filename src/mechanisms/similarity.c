@@ -12,6 +12,8 @@
 enum { QUERY = ATTNZOO_INPUT_QUERY, KEY = ATTNZOO_INPUT_KEY, VALUE = ATTNZOO_INPUT_VALUE };
 
 static const char *const input_names[] = {[QUERY] = "query", [KEY] = "key", [VALUE] = "value"};
+static const char *const weight_names[] = {
+    [QUERY] = "query_proj.weight", [KEY] = "key_proj.weight", [VALUE] = "value_proj.weight"};
 
 static attnzoo_status read_layers(const struct attnzoo_instance *instance, struct attnzoo_similarity *similarity)
 {
@@ -22,42 +24,48 @@ static attnzoo_status read_layers(const struct attnzoo_instance *instance, struc
     return status;
 }
 
+/* Checks every shape that follows from H, G and A. */
+static attnzoo_status check_shapes(const struct attnzoo_instance *instance, const struct attnzoo_similarity *similarity)
+{
+    const struct attnzoo_parameter_value *parameters = instance->parameters;
+    int64_t hidden = similarity->hidden_size;
+    const int64_t query_shape[] = {similarity->head_count * hidden,
+                                   parameters[ATTNZOO_SIMILARITY_QUERY_WEIGHT].view.shape[1]};
+    const int64_t key_shape[] = {similarity->key_head_count * hidden,
+                                 parameters[ATTNZOO_SIMILARITY_KEY_WEIGHT].view.shape[1]};
+    const int64_t score_shape[] = {1, hidden}, one[] = {1};
+    const struct {
+        int32_t parameter;
+        const int64_t *shape;
+    } rules[] = {{ATTNZOO_SIMILARITY_SCORE_WEIGHT, score_shape},
+                 {ATTNZOO_SIMILARITY_SCORE_BIAS, one},
+                 {ATTNZOO_SIMILARITY_BIAS, &hidden},
+                 {ATTNZOO_SIMILARITY_QUERY_WEIGHT, query_shape},
+                 {ATTNZOO_SIMILARITY_KEY_WEIGHT, key_shape}};
+    attnzoo_status status = ATTNZOO_STATUS_OK;
+    for (size_t i = 0; i < sizeof rules / sizeof *rules && status == ATTNZOO_STATUS_OK; i++)
+        status = attnzoo_shapes_check_parameter(instance, rules[i].parameter, rules[i].shape);
+    return status;
+}
+
 attnzoo_status attnzoo_similarity_prepare(const struct attnzoo_instance *instance,
                                           struct attnzoo_similarity *similarity)
 {
-    const struct attnzoo_option_value *options = instance->options;
     const struct attnzoo_parameter_value *parameters = instance->parameters;
-    *similarity = (struct attnzoo_similarity){
-        .head_count = (int64_t)options[ATTNZOO_SIMILARITY_NUM_HEADS].number,
-        .hidden_size = parameters[ATTNZOO_SIMILARITY_SCORE_WEIGHT].view.shape[1],
-        .score_weight = parameters[ATTNZOO_SIMILARITY_SCORE_WEIGHT].data,
-        .bias = parameters[ATTNZOO_SIMILARITY_BIAS].data};
-    similarity->key_head_count = options[ATTNZOO_SIMILARITY_NUM_KV_HEADS].is_set
-                                     ? (int64_t)options[ATTNZOO_SIMILARITY_NUM_KV_HEADS].number
-                                     : similarity->head_count;
-    if (similarity->head_count % similarity->key_head_count != 0)
-        return attnzoo_base_fail(ATTNZOO_STATUS_INVALID_ARGUMENT,
-                                 "num_heads is %" PRId64 ", must be a multiple of num_kv_heads, which is %" PRId64,
-                                 similarity->head_count, similarity->key_head_count);
-    int64_t hidden = similarity->hidden_size;
-    const int64_t query_shape[] = {similarity->head_count * hidden, parameters[0].view.shape[1]};
-    const int64_t key_shape[] = {similarity->key_head_count * hidden, parameters[2].view.shape[1]};
-    const int64_t score_shape[] = {1, hidden}, one[] = {1};
-    attnzoo_status status = attnzoo_shapes_check_parameter(instance, ATTNZOO_SIMILARITY_SCORE_WEIGHT, score_shape);
+    attnzoo_status status =
+        attnzoo_shapes_read_heads(instance, ATTNZOO_SIMILARITY_NUM_HEADS, ATTNZOO_SIMILARITY_NUM_KV_HEADS,
+                                  &similarity->head_count, &similarity->key_head_count);
+    similarity->hidden_size = parameters[ATTNZOO_SIMILARITY_SCORE_WEIGHT].view.shape[1];
+    similarity->score_weight = parameters[ATTNZOO_SIMILARITY_SCORE_WEIGHT].data;
+    similarity->bias = parameters[ATTNZOO_SIMILARITY_BIAS].data;
     if (status == ATTNZOO_STATUS_OK)
-        status = attnzoo_shapes_check_parameter(instance, ATTNZOO_SIMILARITY_SCORE_BIAS, one);
-    if (status == ATTNZOO_STATUS_OK)
-        status = attnzoo_shapes_check_parameter(instance, ATTNZOO_SIMILARITY_BIAS, &hidden);
-    if (status == ATTNZOO_STATUS_OK)
-        status = attnzoo_shapes_check_parameter(instance, ATTNZOO_SIMILARITY_QUERY_WEIGHT, query_shape);
-    if (status == ATTNZOO_STATUS_OK)
-        status = attnzoo_shapes_check_parameter(instance, ATTNZOO_SIMILARITY_KEY_WEIGHT, key_shape);
+        status = check_shapes(instance, similarity);
     if (status == ATTNZOO_STATUS_OK)
         status = read_layers(instance, similarity);
-    if (status == ATTNZOO_STATUS_OK && similarity->value.outputs % similarity->key_head_count != 0)
-        return attnzoo_base_fail(ATTNZOO_STATUS_SHAPE_MISMATCH,
-                                 "value_proj.weight has %" PRId64 " rows, which %" PRId64 " heads do not divide",
-                                 similarity->value.outputs, similarity->key_head_count);
+    if (status == ATTNZOO_STATUS_OK)
+        status = attnzoo_shapes_check_split(instance, ATTNZOO_SIMILARITY_VALUE_WEIGHT, similarity->key_head_count);
+    for (int32_t i = 0; i < 2 * ATTNZOO_SIMILARITY_LAYERS && status == ATTNZOO_STATUS_OK; i += 2)
+        status = attnzoo_shapes_check_bias(instance, i, i + 1);
     if (status == ATTNZOO_STATUS_OK && parameters[ATTNZOO_SIMILARITY_SCORE_BIAS].data != NULL)
         similarity->score_bias = *parameters[ATTNZOO_SIMILARITY_SCORE_BIAS].data;
     return status;
@@ -69,19 +77,16 @@ static attnzoo_status check_features(const struct attnzoo_view *view, int32_t pl
 {
     const char *name = input_names[place];
     attnzoo_status status = attnzoo_shapes_check_rank(view, name, 2, 3);
+    if (status == ATTNZOO_STATUS_OK && layer->weight != NULL)
+        return attnzoo_shapes_check_features(view, name, weight_names[place], layer->inputs);
     if (status != ATTNZOO_STATUS_OK)
         return status;
     int64_t features = view->shape[view->rank - 1];
-    if (layer->weight != NULL && features != layer->inputs)
+    if (head_size >= 0 && features != head_count * head_size)
         return attnzoo_base_fail(ATTNZOO_STATUS_SHAPE_MISMATCH,
-                                 "%s has %" PRId64 " features, but %s_proj.weight takes %" PRId64, name, features, name,
-                                 layer->inputs);
-    if (layer->weight == NULL && head_size >= 0 && features != head_count * head_size)
-        return attnzoo_base_fail(ATTNZOO_STATUS_SHAPE_MISMATCH,
-                                 "%s has %" PRId64 " features, but without %s_proj.weight it must have %" PRId64
-                                 " heads of %" PRId64,
-                                 name, features, name, head_count, head_size);
-    if (layer->weight == NULL && features % head_count != 0)
+                                 "%s has %" PRId64 " features, but without %s it must have %" PRId64 " heads of %" PRId64,
+                                 name, features, weight_names[place], head_count, head_size);
+    if (features % head_count != 0)
         return attnzoo_base_fail(ATTNZOO_STATUS_SHAPE_MISMATCH,
                                  "%s has %" PRId64 " features, which %" PRId64 " heads do not divide", name, features,
                                  head_count);
@@ -113,15 +118,7 @@ static attnzoo_status check_inputs(const struct attnzoo_similarity *similarity, 
                                                             .parts = {*attended[place]},
                                                             .part_count = 1};
     }
-    const int64_t *query = opened->problem.query.size, *key = opened->problem.key.size;
-    const int64_t *value = opened->problem.value.size;
-    if (query[ATTNZOO_BATCH] != key[ATTNZOO_BATCH])
-        return attnzoo_shapes_differ("batch sizes", "query", query[ATTNZOO_BATCH], "key", key[ATTNZOO_BATCH]);
-    if (key[ATTNZOO_BATCH] != value[ATTNZOO_BATCH])
-        return attnzoo_shapes_differ("batch sizes", "key", key[ATTNZOO_BATCH], "value", value[ATTNZOO_BATCH]);
-    if (key[ATTNZOO_ROW] != value[ATTNZOO_ROW])
-        return attnzoo_shapes_differ("numbers of keys", "key", key[ATTNZOO_ROW], "value", value[ATTNZOO_ROW]);
-    return ATTNZOO_STATUS_OK;
+    return attnzoo_shapes_check_together(&opened->problem.query, &opened->problem.key, &opened->problem.value);
 }
 
 /* The shape of an output with all its axes. */

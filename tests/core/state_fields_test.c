@@ -231,6 +231,27 @@ static void without_a_cumulative_it_starts_as_the_alignment(void **state)
     fixture_destroy(&fixture);
 }
 
+/* What an empty state exports makes another one empty, which then starts as a new one does. */
+static void what_an_empty_state_holds_can_be_moved(void **state)
+{
+    (void)state;
+    struct fixture fixture;
+    fixture_create(&fixture, state_fixture_sizes(), REFERENCE_BOTH);
+    attnzoo_state *other = tanh_case_state(&fixture.test, fixture.module);
+    assert_ok(step(&fixture, other));
+    struct fields first = fields_of(other);
+    struct fields empty = fields_of(fixture.state);
+    attnzoo_tensor *view = NULL;
+    assert_ok(attnzoo_tensor_create(&view, empty.alignment, ATTNZOO_DTYPE_FLOAT32, 3, (int64_t[]){B, H, 0}, NULL));
+    assert_ok(attnzoo_state_set_fields(other, (const attnzoo_tensor *const[]){view, view}, 2));
+    assert_int_equal(attnzoo_state_length(other), 0);
+    assert_ok(step(&fixture, other));
+    assert_holds(other, &first);
+    attnzoo_tensor_destroy(view);
+    attnzoo_state_destroy(other);
+    fixture_destroy(&fixture);
+}
+
 /* An import begins another utterance: the same memory may hold other keys by then. */
 static void after_an_import_keys_are_looked_at_anew(void **state)
 {
@@ -270,6 +291,7 @@ int main(void)
         cmocka_unit_test(importing_checks_its_arguments),
         cmocka_unit_test(what_was_imported_is_exported_to_the_bit),
         cmocka_unit_test(without_a_cumulative_it_starts_as_the_alignment),
+        cmocka_unit_test(what_an_empty_state_holds_can_be_moved),
         cmocka_unit_test(after_an_import_keys_are_looked_at_anew),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -301,6 +301,8 @@ static void truncated_caches_are_continued(void **state)
         for (int64_t t = 4; t < LENGTH; t++)
             assert_ok(step(&sequence, cache, NULL, t, t + 1));
         assert_whole_context(&sequence);
+        assert_ok(attnzoo_state_truncate(cache, 0));
+        assert_int_equal(attnzoo_state_length(cache), 0);
         attnzoo_state_destroy(cache);
         close_sequence(&sequence);
     }

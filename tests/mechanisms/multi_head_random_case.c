@@ -242,7 +242,7 @@ void multi_head_random_case_create(struct multi_head_case *test, struct random_s
 {
     multi_head_case_plan(test, random_sizes(source, flavor));
     if (random_chance(source, 0.3))
-        test->base.scale = random_real(source, 0.05, 0.5);
+        test->base.scale = random_chance(source, 0.1) ? 0.0 : random_real(source, -0.1, 0.5);
     if (random_chance(source, 0.2))
         test->base.softcap = random_real(source, 0.5, 20.0);
     plan_parameters(test, source);

@@ -185,12 +185,31 @@ attnzoo_module *multi_head_case_module(const struct multi_head_case *test)
     return module;
 }
 
+/* Fills a state with NaN to its capacity and empties it again, so that nothing it had before passes for zeros. */
+static void dirty(const struct multi_head_case *test, attnzoo_state *state)
+{
+    struct test_tensor rubbish[2];
+    for (int field = 0; field < 2; field++) {
+        int64_t columns = field == 0 ? test->sizes.head_size : test->sizes.value_size;
+        rubbish[field] = test_tensor_plan(
+            FLOAT32, 4, (int64_t[]){test->sizes.batch, test->sizes.key_heads, test->capacity, columns});
+        test_tensor_allocate(&rubbish[field]);
+    }
+    const attnzoo_tensor *fields[] = {rubbish[0].view, rubbish[1].view};
+    assert_ok(attnzoo_state_set_fields(state, fields, 2));
+    assert_ok(attnzoo_state_truncate(state, 0));
+    test_tensor_destroy(&rubbish[0]);
+    test_tensor_destroy(&rubbish[1]);
+}
+
 attnzoo_state *multi_head_case_state(const struct multi_head_case *test, const attnzoo_module *module)
 {
     if (!test->has_state)
         return NULL;
     attnzoo_state *state = NULL;
     assert_ok(attnzoo_state_create(&state, module, test->sizes.batch, test->capacity));
+    dirty(test, state);
+    assert_int_equal(attnzoo_state_length(state), 0);
     const attnzoo_tensor *fields[] = {test->past_key.view, test->past_value.view};
     if (test->sizes.past > 0)
         assert_ok(attnzoo_state_set_fields(state, fields, 2));

@@ -114,9 +114,6 @@ static void wrong_shapes_are_told_with_the_right_ones(void **state)
             struct test_tensor *parameter = &test.parameters[axes[i].parameter];
             if (parameter->rank == 0)
                 continue;
-            /* Else the bias would not fit its weight either. */
-            if (axes[i].parameter == POSITION_WEIGHT)
-                test.parameters[POSITION_BIAS].rank = 0;
             write_shape(should, parameter->shape, parameter->rank);
             parameter->shape[axes[i].axis]++;
             write_shape(has, parameter->shape, parameter->rank);
@@ -385,6 +382,21 @@ static void tables_with_a_wrong_number_of_rows_are_refused(void **state)
         }
 }
 
+/* N = 5, M = 2, offset -2: the first queries see nothing, but query 3, which stands at 2 - 5 + 3 = 0, sees key 1. */
+static void a_one_sided_table_is_refused_where_a_later_query_sees_the_future(void **state)
+{
+    (void)state;
+    struct multi_head_case test;
+    plan_case(&test, REFERENCE_TRANSFORMER_XL);
+    test.sizes.keys = 2;
+    multi_head_case_plan(&test, test.sizes);
+    multi_head_case_plan_position(&test, false, 2);
+    test.base.causal = true;
+    test.base.has_offset = true;
+    test.base.offset = -2;
+    assert_call_refused(&test, ATTNZOO_STATUS_SHAPE_MISMATCH, "position", "6");
+}
+
 static void positions_are_refused_where_they_do_not_belong(void **state)
 {
     (void)state;
@@ -495,6 +507,7 @@ int main(void)
         cmocka_unit_test(setters_refuse_what_can_never_fit),
         cmocka_unit_test(inputs_and_outputs_of_wrong_shapes_are_refused),
         cmocka_unit_test(tables_with_a_wrong_number_of_rows_are_refused),
+        cmocka_unit_test(a_one_sided_table_is_refused_where_a_later_query_sees_the_future),
         cmocka_unit_test(positions_are_refused_where_they_do_not_belong),
         cmocka_unit_test(overlaps_are_refused),
         cmocka_unit_test(absent_and_surplus_places_are_refused),

@@ -228,6 +228,31 @@ static void a_nan_in_the_table_stays_in_the_rows_that_use_it(void **state)
     multi_head_case_destroy(&test);
 }
 
+/* k = 2, causal: the row of distance 2 is never used, that of -2 and farther by queries 2 and 3. */
+static void a_nan_by_distance_stays_in_the_rows_that_use_it(void **state)
+{
+    (void)state;
+    const int parameters[] = {RELATIVE_KEY, RELATIVE_VALUE};
+    for (int i = 0; i < 2; i++)
+        for (int64_t row = 0; row < 5; row += 4) {
+            struct multi_head_case test;
+            struct random_source source = {6};
+            plan_positions_alone(&test, 4, 4);
+            struct multi_head_sizes sizes = test.sizes;
+            sizes.flavor = REFERENCE_SHAW;
+            sizes.farthest = 2;
+            multi_head_case_plan(&test, sizes);
+            test.base.causal = true;
+            multi_head_case_allocate(&test);
+            multi_head_case_fill(&test, &source, 1.0);
+            test.parameters[parameters[i]].values[row] = (double)NAN;
+            multi_head_case_check(&test, NULL);
+            for (int64_t query = 0; query < 4; query++)
+                assert_true(isnan(test.base.context.values[query]) == (row == 0 && query >= 2));
+            multi_head_case_destroy(&test);
+        }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -238,6 +263,7 @@ int main(void)
         cmocka_unit_test(a_one_sided_table_is_the_first_rows_of_a_two_sided_one),
         cmocka_unit_test(shaw_distances_are_key_less_query_and_clipped),
         cmocka_unit_test(a_nan_in_the_table_stays_in_the_rows_that_use_it),
+        cmocka_unit_test(a_nan_by_distance_stays_in_the_rows_that_use_it),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -204,9 +204,9 @@ static bool sees_any(const struct reference_problem *problem, int64_t batch, int
 
 static void poison(struct test_tensor *tensor, int64_t row)
 {
-    int64_t width = tensor->shape[tensor->rank - 1];
     if (tensor->rank == 0 || test_tensor_repeats(tensor))
         return;
+    int64_t width = tensor->shape[tensor->rank - 1];
     for (int64_t d = 0; d < width; d++)
         tensor->values[row * width + d] = NAN;
 }

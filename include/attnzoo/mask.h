@@ -15,7 +15,8 @@
  *  - Keys and values beyond a key length, or outside causal and window for every query of a call, are never
  *    read. A key that a dense mask hides from every query of its batch and head cannot change the
  *    result, whatever it holds.
- *  - A NaN or +infinity among the scores that a query sees makes that query's result NaN, and no other's.
+ *  - A NaN or +infinity among the scores that a query sees makes that query's result NaN, and no other's. (With
+ *    normalizer=smoothing only NaN does: the sigmoid of +infinity is 1.)
  *  - A score that a query sees and that falls below the float range counts as the lowest float, so that
  *    finite "hidden" values (-1e9 and the like) never turn into -infinity: a row of them is uniform.
  *

@@ -14,8 +14,8 @@
  * An alignment belongs to one utterance: every call until the next reset must have the same keys and values. Their
  * projections are made once and kept, and made anew when a call brings a view of other memory; so memory
  * that a state has seen must not change before the reset. Two calls of N1 and N2 steps give the same as one of
- * N1 + N2: to the bit, unless a causal or window mask lets them see other keys, which are then projected in products of
- * another size and differ by rounding.
+ * N1 + N2: to the bit, unless causal, window or query lengths let them see other keys, which are then projected in
+ * products of another size and differ by rounding.
  *
  * What a state holds can be read and written field by field. Fields are numbered; attnzoo_item_text() with
  * ATTNZOO_ITEM_STATE tells their names and shapes: `key` [B, G, T, D] and `value` [B, G, T, Dv], or

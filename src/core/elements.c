@@ -1,5 +1,5 @@
 /*
- * core/elements.c: all elements of a view to and from compact memory, for parameters, states and tables.
+ * core/elements.c: reading all elements of a view, and whether they may be written: for parameters, states and tables.
  */
 #include "core/handles.h"
 
@@ -28,14 +28,6 @@ void attnzoo_core_read_elements(float *destination, const struct attnzoo_view *v
     for (int64_t row = 0; row < row_count(view); row++)
         attnzoo_kernel_widen(destination + row * columns, row_at(view, row), view->dtype,
                              view->strides[view->rank - 1], columns);
-}
-
-void attnzoo_core_write_elements(const struct attnzoo_view *view, const float *source)
-{
-    int64_t columns = view->shape[view->rank - 1];
-    for (int64_t row = 0; row < row_count(view); row++)
-        attnzoo_kernel_narrow(row_at(view, row), view->dtype, view->strides[view->rank - 1], source + row * columns,
-                              columns);
 }
 
 attnzoo_status attnzoo_core_check_writable(const struct attnzoo_view *view, const char *name)

@@ -69,9 +69,8 @@ struct attnzoo_executor {
 #define ATTNZOO_REQUIRE_POINTER(pointer) \
     ATTNZOO_REQUIRE((pointer) != NULL, ATTNZOO_STATUS_INVALID_ARGUMENT, #pointer " is NULL")
 
-/** Copies every element of a float view, in order, into compact float32 memory, or back. */
+/** Copies every element of a float view, in order, into compact float32 memory. */
 void attnzoo_core_read_elements(float *destination, const struct attnzoo_view *view);
-void attnzoo_core_write_elements(const struct attnzoo_view *view, const float *source);
 
 /** Checks that a view may be written: not read-only, of floats, no two elements in one place. */
 attnzoo_status attnzoo_core_check_writable(const struct attnzoo_view *view, const char *name);

@@ -421,7 +421,7 @@ static attnzoo_status forward(const struct attnzoo_instance *instance, const str
     attnzoo_pool_release(&claim);
     if (call->state != NULL) {
         call->state->length = key_count;
-        call->state->is_started = true;
+        call->state->is_started = key_count > 0;
     }
     return ATTNZOO_STATUS_OK;
 }

@@ -72,12 +72,10 @@ static attnzoo_status stack_layers(struct attnzoo_heads *heads)
 
 attnzoo_status attnzoo_heads_prepare(const struct attnzoo_instance *instance, struct attnzoo_heads *heads)
 {
-    const struct attnzoo_option_value *options = instance->options;
-    double softcap = options[ATTNZOO_HEADS_SOFTCAP].number;
-    if (softcap > 0.0 && softcap < FLT_MIN)
-        return attnzoo_base_fail(ATTNZOO_STATUS_INVALID_ARGUMENT, "softcap is positive but below the normal floats");
     attnzoo_status status = attnzoo_shapes_read_heads(instance, ATTNZOO_HEADS_NUM_HEADS, ATTNZOO_HEADS_NUM_KV_HEADS,
                                                       &heads->head_count, &heads->key_head_count);
+    if (status == ATTNZOO_STATUS_OK)
+        status = attnzoo_shapes_check_softcap(instance, ATTNZOO_HEADS_SOFTCAP);
     struct attnzoo_layer *const layers[] = {&heads->query, &heads->key, &heads->value, &heads->out};
     for (int32_t i = 0; i < 4 && status == ATTNZOO_STATUS_OK; i++)
         status = attnzoo_shapes_read_layer(instance, 2 * i, 2 * i + 1, layers[i]);

@@ -125,10 +125,7 @@ static attnzoo_status check_outputs(const struct attnzoo_call *call, struct attn
 
 static attnzoo_status prepare(struct attnzoo_instance *instance)
 {
-    double softcap = instance->options[OPTION_SOFTCAP].number;
-    if (softcap > 0.0 && softcap < FLT_MIN)
-        return attnzoo_base_fail(ATTNZOO_STATUS_INVALID_ARGUMENT, "softcap is positive but below the normal floats");
-    return ATTNZOO_STATUS_OK;
+    return attnzoo_shapes_check_softcap(instance, OPTION_SOFTCAP);
 }
 
 static attnzoo_status forward(const struct attnzoo_instance *instance, const struct attnzoo_call *call)

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 
+#include <float.h>
 #include <inttypes.h>
 #include <string.h>
 
@@ -51,6 +52,15 @@ attnzoo_status attnzoo_shapes_read_heads(const struct attnzoo_instance *instance
     return attnzoo_base_fail(ATTNZOO_STATUS_INVALID_ARGUMENT,
                              "num_heads is %" PRId64 ", must be a multiple of num_kv_heads, which is %" PRId64, *heads,
                              *key_heads);
+}
+
+attnzoo_status attnzoo_shapes_check_softcap(const struct attnzoo_instance *instance, int32_t option)
+{
+    double softcap = instance->options[option].number;
+    if (softcap > 0.0 && softcap < FLT_MIN)
+        return attnzoo_base_fail(ATTNZOO_STATUS_INVALID_ARGUMENT, "%s is positive but below the normal floats",
+                                 instance->mechanism->options[option].name);
+    return ATTNZOO_STATUS_OK;
 }
 
 attnzoo_status attnzoo_shapes_check_split(const struct attnzoo_instance *instance, int32_t weight, int64_t heads)

@@ -24,6 +24,9 @@ attnzoo_status attnzoo_shapes_check_together(const struct attnzoo_grid *query, c
 attnzoo_status attnzoo_shapes_read_heads(const struct attnzoo_instance *instance, int32_t heads_option,
                                          int32_t key_heads_option, int64_t *heads, int64_t *key_heads);
 
+/** Checks that an option, 0 for off, is no subnormal number. */
+attnzoo_status attnzoo_shapes_check_softcap(const struct attnzoo_instance *instance, int32_t option);
+
 /** Checks that so many heads divide the rows of a layer's weight. */
 attnzoo_status attnzoo_shapes_check_split(const struct attnzoo_instance *instance, int32_t weight, int64_t heads);
 

@@ -58,9 +58,11 @@ static void assert_shape_refused(struct tanh_case *test, const attnzoo_module *m
 static void wrong_shapes_of_a_call_write_nothing(void **state)
 {
     (void)state;
-    for (int which = 0; which < 2; which++) {
+    /* Features are held to what the projections take, or, without them, to what the heads need. */
+    const uint32_t unprojected = TANH_WITHOUT(TANH_QUERY_WEIGHT) | TANH_WITHOUT(TANH_KEY_WEIGHT);
+    for (int way = 0; way < 4; way++) {
         struct tanh_case test;
-        create(&test, which, 0);
+        create(&test, way % 2, way < 2 ? 0 : unprojected);
         attnzoo_module *module = tanh_case_module(&test);
         struct attention_case *call = &test.call;
         struct {

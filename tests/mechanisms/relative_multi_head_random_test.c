@@ -9,13 +9,13 @@
 static void random_calls_of_transformer_xl_agree_with_the_reference(void **state)
 {
     (void)state;
-    multi_head_random_calls(REFERENCE_TRANSFORMER_XL, 2000);
+    multi_head_random_calls(REFERENCE_TRANSFORMER_XL, 1500);
 }
 
 static void random_calls_of_shaw_agree_with_the_reference(void **state)
 {
     (void)state;
-    multi_head_random_calls(REFERENCE_SHAW, 2000);
+    multi_head_random_calls(REFERENCE_SHAW, 1500);
 }
 
 int main(void)

@@ -95,12 +95,10 @@ static attnzoo_status check_output(const struct attnzoo_mechanism *mechanism, co
     return status;
 }
 
-attnzoo_status attnzoo_module_forward_slots(const attnzoo_module *module, attnzoo_executor *executor,
-                                            const attnzoo_tensor *const *inputs, int32_t input_count,
-                                            const attnzoo_mask *mask, attnzoo_state *state,
-                                            attnzoo_tensor *const *outputs, int32_t output_count)
+static attnzoo_status forward(const attnzoo_module *module, attnzoo_executor *executor,
+                              const attnzoo_tensor *const *inputs, int32_t input_count, const attnzoo_mask *mask,
+                              attnzoo_state *state, attnzoo_tensor *const *outputs, int32_t output_count)
 {
-    attnzoo_base_enter("attnzoo_module_forward");
     attnzoo_status status = check_module(module, state);
     if (status != ATTNZOO_STATUS_OK)
         return status;
@@ -122,13 +120,23 @@ attnzoo_status attnzoo_module_forward_slots(const attnzoo_module *module, attnzo
     return status == ATTNZOO_STATUS_OK ? mechanism->forward(&module->instance, &call) : status;
 }
 
+attnzoo_status attnzoo_module_forward_slots(const attnzoo_module *module, attnzoo_executor *executor,
+                                            const attnzoo_tensor *const *inputs, int32_t input_count,
+                                            const attnzoo_mask *mask, attnzoo_state *state,
+                                            attnzoo_tensor *const *outputs, int32_t output_count)
+{
+    attnzoo_base_enter(__func__);
+    return forward(module, executor, inputs, input_count, mask, state, outputs, output_count);
+}
+
 attnzoo_status attnzoo_module_forward(const attnzoo_module *module, attnzoo_executor *executor,
                                       const attnzoo_tensor *query, const attnzoo_tensor *key,
                                       const attnzoo_tensor *value, const attnzoo_mask *mask, attnzoo_state *state,
                                       attnzoo_tensor *context, attnzoo_tensor *attention)
 {
+    attnzoo_base_enter(__func__);
     const attnzoo_tensor *const inputs[] = {
         [ATTNZOO_INPUT_QUERY] = query, [ATTNZOO_INPUT_KEY] = key, [ATTNZOO_INPUT_VALUE] = value};
     attnzoo_tensor *const outputs[] = {[ATTNZOO_OUTPUT_CONTEXT] = context, [ATTNZOO_OUTPUT_ATTENTION] = attention};
-    return attnzoo_module_forward_slots(module, executor, inputs, 3, mask, state, outputs, 2);
+    return forward(module, executor, inputs, 3, mask, state, outputs, 2);
 }

@@ -85,7 +85,8 @@ ATTNZOO_API attnzoo_status attnzoo_module_set_option_bool(attnzoo_module *module
 /**
  * Copies a parameter into the module, replacing what was set for that name before.
  *
- * @param name       a parameter of the mechanism.
+ * @param name       a parameter of the mechanism, such as "query_proj.weight". attnzoo_item_text() tells their names,
+ *                   shapes and which are required (`attnzoo describe MECHANISM` prints it).
  * @param parameter  float32, float16 or bfloat16, any strides. Its shape is checked against the others
  *                   by attnzoo_module_prepare(). Need not outlive the call.
  * @return OK; INVALID_ARGUMENT: NULL; UNKNOWN_NAME: the mechanism has no such parameter (the message lists

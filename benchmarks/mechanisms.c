@@ -1,7 +1,7 @@
 /*
- * benchmarks/mechanisms.c: the mechanisms beyond scaled_dot_product, each against what bounds it, in one run: multi_head
- * against its bare products, the relative flavours against multi_head of the same sizes, the additive ones by the time
- * that a hidden unit of a pair takes; all in one thread, and in two. Prints a table in Markdown.
+ * benchmarks/mechanisms.c: the mechanisms beyond scaled_dot_product, each against what bounds it, in one run:
+ * multi_head against its bare products, the relative flavours against multi_head of the same sizes, the additive ones
+ * by the time that a hidden unit of a pair takes; all in one thread, and in two. Prints a table in Markdown.
  *
  *   benchmark_mechanisms [REPETITIONS]
  */
@@ -28,27 +28,81 @@ struct subject {
     double units;
 };
 
-#define PROJECTIONS(size)                                                        \
-    {"query_proj.weight", 2, {size, size}}, {"key_proj.weight", 2, {size, size}}, \
-        {"value_proj.weight", 2, {size, size}}, {"out_proj.weight", 2, {size, size}}
+#define PROJECTIONS(size)                                                                                              \
+    {"query_proj.weight", 2, {size, size}}, {"key_proj.weight", 2, {size, size}},                                      \
+        {"value_proj.weight", 2, {size, size}},                                                                        \
+    {                                                                                                                  \
+        "out_proj.weight", 2,                                                                                          \
+        {                                                                                                              \
+            size, size                                                                                                 \
+        }                                                                                                              \
+    }
 
 static const struct subject subjects[] = {
-    {"multi_head, 128 x 128, E = 512, H = 8", "multi_head", "num_heads=8", {PROJECTIONS(512)}, 128, 128, 512, 0, 0, 0.0},
-    {"multi_head, 2048 x 2048, E = 512, H = 8", "multi_head", "num_heads=8", {PROJECTIONS(512)}, 2048, 2048, 512, 0, 0,
+    {"multi_head, 128 x 128, E = 512, H = 8",
+     "multi_head",
+     "num_heads=8",
+     {PROJECTIONS(512)},
+     128,
+     128,
+     512,
+     0,
+     0,
      0.0},
-    {"transformer_xl, the same", "relative_multi_head", "num_heads=8",
+    {"multi_head, 2048 x 2048, E = 512, H = 8",
+     "multi_head",
+     "num_heads=8",
+     {PROJECTIONS(512)},
+     2048,
+     2048,
+     512,
+     0,
+     0,
+     0.0},
+    {"transformer_xl, the same",
+     "relative_multi_head",
+     "num_heads=8",
      {PROJECTIONS(512), {"pos_proj.weight", 2, {512, 512}}, {"u_bias", 2, {8, 64}}, {"v_bias", 2, {8, 64}}},
-     2048, 2048, 512, 4095, 0, 0.0},
-    {"shaw, k = 16, the same", "relative_multi_head", "num_heads=8 flavor=shaw",
+     2048,
+     2048,
+     512,
+     4095,
+     0,
+     0.0},
+    {"shaw, k = 16, the same",
+     "relative_multi_head",
+     "num_heads=8 flavor=shaw",
      {PROJECTIONS(512), {"relative_key", 2, {33, 64}}, {"relative_value", 2, {33, 64}}},
-     2048, 2048, 512, 0, 0, 0.0},
-    {"additive, 256 x 1024, A = 256", "additive", NULL,
+     2048,
+     2048,
+     512,
+     0,
+     0,
+     0.0},
+    {"additive, 256 x 1024, A = 256",
+     "additive",
+     NULL,
      {{"query_proj.weight", 2, {256, 256}}, {"key_proj.weight", 2, {256, 256}}, {"score_proj.weight", 2, {1, 256}}},
-     256, 1024, 256, 0, 0, 256.0 * 1024.0 * 256.0},
-    {"location_aware, one step of M = 1000, A = 512, F = 32, W = 31", "location_aware", NULL,
-     {{"query_proj.weight", 2, {512, 512}}, {"key_proj.weight", 2, {512, 512}}, {"score_proj.weight", 2, {1, 512}},
-      {"location_conv.weight", 3, {32, 1, 31}}, {"location_proj.weight", 2, {512, 32}}},
-     1, 1000, 512, 0, 1, 1000.0 * 512.0},
+     256,
+     1024,
+     256,
+     0,
+     0,
+     256.0 * 1024.0 * 256.0},
+    {"location_aware, one step of M = 1000, A = 512, F = 32, W = 31",
+     "location_aware",
+     NULL,
+     {{"query_proj.weight", 2, {512, 512}},
+      {"key_proj.weight", 2, {512, 512}},
+      {"score_proj.weight", 2, {1, 512}},
+      {"location_conv.weight", 3, {32, 1, 31}},
+      {"location_proj.weight", 2, {512, 32}}},
+     1,
+     1000,
+     512,
+     0,
+     1,
+     1000.0 * 512.0},
 };
 
 struct call {
@@ -66,7 +120,8 @@ static void forward(void *context)
     const struct call *call = context;
     const attnzoo_tensor *const inputs[] = {call->query.view, call->key.view, call->key.view, call->position.view};
     attnzoo_tensor *const outputs[] = {call->context.view};
-    benchmark_check(attnzoo_module_forward_slots(call->module, call->executor, inputs, 4, NULL, call->state, outputs, 1));
+    benchmark_check(
+        attnzoo_module_forward_slots(call->module, call->executor, inputs, 4, NULL, call->state, outputs, 1));
 }
 
 static struct benchmark_timing time_subject(const struct subject *subject, int32_t threads, int repetitions)
@@ -76,11 +131,11 @@ static struct benchmark_timing time_subject(const struct subject *subject, int32
     int parameter_count = 0;
     while (parameter_count < PARAMETERS_MAX && subject->parameters[parameter_count].name != NULL)
         parameter_count++;
-    struct call call = {.module = benchmark_make_module_of(subject->mechanism, subject->options, subject->parameters,
-                                                           parameter_count),
-                        .query = benchmark_make_tensor(3, queries),
-                        .key = benchmark_make_tensor(3, keys),
-                        .context = benchmark_make_tensor(3, queries)};
+    struct call call = {
+        .module = benchmark_make_module_of(subject->mechanism, subject->options, subject->parameters, parameter_count),
+        .query = benchmark_make_tensor(3, queries),
+        .key = benchmark_make_tensor(3, keys),
+        .context = benchmark_make_tensor(3, queries)};
     if (subject->positions > 0)
         call.position = benchmark_make_tensor(2, positions);
     if (subject->has_state)
@@ -147,7 +202,8 @@ int main(int argument_count, char **arguments)
     printf("| call | ms, one thread | spread | against | one thread / two |\n|---|---|---|---|---|\n");
     for (int i = 0; i < COUNT; i++) {
         const struct subject *subject = &subjects[i];
-        struct benchmark_timing one = time_subject(subject, 1, repetitions), two = time_subject(subject, 2, repetitions);
+        struct benchmark_timing one = time_subject(subject, 1, repetitions),
+                                two = time_subject(subject, 2, repetitions);
         char against[80] = "";
         medians[i] = one.median;
         if (subject->units > 0.0)

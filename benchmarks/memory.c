@@ -4,8 +4,8 @@
  *   scaled_dot_product   causal, N = M = 16384, one head, D = 64: a matrix of scores alone would be 1 GiB; limit 16 MiB
  *   additive             N = M = 4096, A = 256: the hidden activations alone would be 16 GiB; limit 64 MiB
  *
- * Ends with 1 if a limit is passed. The peak of resident memory is set back before the library is used, so that what the
- * BLAS touches in its own buffers counts too. Linux only.
+ * Ends with 1 if a limit is passed. The peak of resident memory is set back before the library is used, so that what
+ * the BLAS touches in its own buffers counts too. Linux only.
  */
 #include "support.h"
 
@@ -86,8 +86,8 @@ static int measure_additive(void)
     attnzoo_executor *executor = NULL;
     long before = start_counting();
     benchmark_check(attnzoo_executor_create(&executor, 0));
-    benchmark_check(attnzoo_module_forward(module, executor, query.view, key.view, value.view, NULL, NULL, context.view,
-                                           NULL));
+    benchmark_check(
+        attnzoo_module_forward(module, executor, query.view, key.view, value.view, NULL, NULL, context.view, NULL));
     int is_small = report("additive, N = M = 4096, A = 256", before, executor, 64);
     attnzoo_executor_destroy(executor);
     attnzoo_module_destroy(module);

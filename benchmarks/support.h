@@ -73,7 +73,8 @@ enum { BENCHMARK_REPETITIONS_MAX = 1000 };
 /** Calls a function once for nothing, then so many times, and times these. */
 struct benchmark_timing benchmark_time(void (*call)(void *context), void *context, int repetitions);
 
-/** How often to repeat, from the first argument or by default; ends the program where it is no number from 1 to the most. */
+/** How often to repeat, from the first argument or by default; ends the program where it is no number from 1
+ * to the most. */
 int benchmark_repetitions(int argument_count, char **arguments, int otherwise);
 
 /** Keeps an OpenBLAS called directly to one thread, as the library does inside its calls. */

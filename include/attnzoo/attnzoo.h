@@ -16,8 +16,8 @@
  *
  * Letters in shapes: B batch, H query heads, G key/value heads (H % G == 0; query head h reads key/value
  * head h / (H/G)), N queries, M keys, D head size of query and key, Dv head size of value, E (Eq, Ek, Ev, Eo) features
- * before and after projections, A hidden size of additive scores, F filters of width W, P rows of positions, T keys kept
- * by a cache. Linear layers are y = x W^T + b with W stored [out, in]. Tensors are
+ * before and after projections, A hidden size of additive scores, F filters of width W, P rows of positions, T keys
+ * kept by a cache. Linear layers are y = x W^T + b with W stored [out, in]. Tensors are
  * row-major unless strides say otherwise; sizes and strides are int64_t and count elements.
  *
  * Errors: every function that can fail returns an attnzoo_status; attnzoo_last_error() then says in words

@@ -137,29 +137,30 @@ ATTNZOO_API attnzoo_status attnzoo_module_output_shape(const attnzoo_module *mod
  * biases), and c tanh(score / c) takes the place of the score where the option softcap is c > 0. E sizes are those of
  * the inputs' features; doc/ has a page on each mechanism.
  *
- *   scaled_dot_product   query [B, H, N, D], key [B, G, M, D], value [B, G, M, Dv]; score_ij = s q_i . k_j; context = A V,
- *                        [B, H, N, Dv] (Vaswani et al. 2017, arXiv 1706.03762, equation 1).
+ *   scaled_dot_product   query [B, H, N, D], key [B, G, M, D], value [B, G, M, Dv]; score_ij = s q_i . k_j; context =
+ *                        A V, [B, H, N, Dv] (Vaswani et al. 2017, arXiv 1706.03762, equation 1).
  *   multi_head           query [B, N, Eq], key [B, M, Ek], value [B, M, Ev], which query_proj, key_proj and value_proj
  *                        project and split into heads of D and Dv; the same score in each head; contexts joined,
- *                        [B, N, H*Dv], and, where it is set, taken through out_proj (section 3.2.2 there). One view given
- *                        for all three inputs, or for key and value, is projected in one product.
- *   relative_multi_head  as multi_head. flavor=transformer_xl: score_ij = s ((q_i + u) . k_j + (q_i + v) . r_ij), r_ij from
- *                        pos_proj of row M - 1 - (M - N + i - j) of the input `position` (Dai et al. 2019, arXiv 1901.02860,
- *                        section 3.3). flavor=shaw: score_ij = s q_i . (k_j + aK_c), context_i = sum_j A_ij (v_j + aV_c), c =
- *                        clip(j - i - (M - N), -k, k) + k (Shaw et al. 2018, arXiv 1803.02155, equations 3 and 4).
- *   additive             query [B, N, Eq], key [B, M, Ek], value [B, M, Ev]; score_ij = w . tanh(Wq q_i + Wk k_j + b) + b_w;
- *                        context = A V, [B, N, Ev] (Bahdanau et al. 2015, arXiv 1409.0473, appendix A.1.2).
+ *                        [B, N, H*Dv], and, where it is set, taken through out_proj (section 3.2.2 there). One view
+ *                        given for all three inputs, or for key and value, is projected in one product.
+ *   relative_multi_head  as multi_head. flavor=transformer_xl: score_ij = s ((q_i + u) . k_j + (q_i + v) . r_ij), r_ij
+ *                        from pos_proj of row M - 1 - (M - N + i - j) of the input `position` (Dai et al. 2019, arXiv
+ *                        1901.02860, section 3.3). flavor=shaw: score_ij = s q_i . (k_j + aK_c), context_i = sum_j A_ij
+ *                        (v_j + aV_c), c = clip(j - i - (M - N), -k, k) + k (Shaw et al. 2018, arXiv 1803.02155,
+ *                        equations 3 and 4).
+ *   additive             query [B, N, Eq], key [B, M, Ek], value [B, M, Ev]; score_ij = w . tanh(Wq q_i + Wk k_j + b) +
+ *                        b_w; context = A V, [B, N, Ev] (Bahdanau et al. 2015, arXiv 1409.0473, appendix A.1.2).
  *   location_aware       inputs as additive, the N queries being steps in order; e_j = beta (w . tanh(Wq q_t + Wk k_j +
- *                        U f_j + b) + b_w), f = conv(alignment_t-1); alignment_t = softmax(e + biases), or smoothing, over
- *                        all keys; context_t = sum_j alignment_tj v_j, head by head, [B, N, H*Dv] (Chorowski et al. 2015,
- *                        arXiv 1506.07503, equations 5 to 9).
+ *                        U f_j + b) + b_w), f = conv(alignment_t-1); alignment_t = softmax(e + biases), or smoothing,
+ *                        over all keys; context_t = sum_j alignment_tj v_j, head by head, [B, N, H*Dv] (Chorowski et
+ *                        al. 2015, arXiv 1506.07503, equations 5 to 9).
  *
  * @param module     a prepared module; only read.
  * @param executor   threads and scratch memory; NULL runs the call in the calling thread, with memory
  *                   allocated for this call alone.
  * @param query      as above. float32, float16 or bfloat16, any strides, as are key and value. Leading axes of size 1
- *                   (batch, heads) may be left out: for scaled_dot_product [H, N, D] and [N, D] are fine, for the others
- *                   [N, Eq].
+ *                   (batch, heads) may be left out: for scaled_dot_product [H, N, D] and [N, D] are fine, for the
+ *                   others [N, Eq].
  * @param key        as above.
  * @param value      as above.
  * @param mask       what may be seen, and biases; NULL hides nothing. With a key/value cache its M is that of all keys.
@@ -177,9 +178,9 @@ ATTNZOO_API attnzoo_status attnzoo_module_output_shape(const attnzoo_module *mod
  *
  * @return OK; INVALID_ARGUMENT: NULL, a mask's length or offset is out of bounds (the message names the
  *         batch), an output is read-only, a state has no room for the keys; SHAPE_MISMATCH; DTYPE_MISMATCH; OVERLAP: an
- *         output shares memory with an input, a mask, another output or itself; UNSUPPORTED: something the mechanism does
- *         not take; BAD_STATE: the module is not prepared, the state was made for another; OUT_OF_MEMORY; SYSTEM. On error
- *         no output was written, and the state is as it was.
+ *         output shares memory with an input, a mask, another output or itself; UNSUPPORTED: something the mechanism
+ *         does not take; BAD_STATE: the module is not prepared, the state was made for another; OUT_OF_MEMORY; SYSTEM.
+ *         On error no output was written, and the state is as it was.
  * Threads: any number at once on one module, each with its own outputs and state. Since 1.0.
  */
 ATTNZOO_API attnzoo_status attnzoo_module_forward(const attnzoo_module *module, attnzoo_executor *executor,

@@ -27,7 +27,8 @@ enum {
  * relative_multi_head with flavor=transformer_xl wants row p to stand for the distance M - 1 - p, which is
  * first = M - 1 and step = -1, with P = M + N - 1 rows (or, under a causal mask, M rows).
  *
- * @param table        output, [P, E] or [B, P, E], float32, float16 or bfloat16, any strides that do not repeat an element.
+ * @param table        output, [P, E] or [B, P, E], float32, float16 or bfloat16, any strides that do not repeat an
+ *                     element.
  * @param first        the position of row 0.
  * @param step         from one row to the next.
  * @param arrangement  an ATTNZOO_SINUSOID_ number.

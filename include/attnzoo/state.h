@@ -98,8 +98,8 @@ ATTNZOO_API attnzoo_status attnzoo_state_field_shape(const attnzoo_state *state,
 /**
  * Copies a field out.
  *
- * @param values  of the shape that attnzoo_state_field_shape() tells; float32, float16 or bfloat16, any strides that do not
- *                repeat an element.
+ * @param values  of the shape that attnzoo_state_field_shape() tells; float32, float16 or bfloat16, any strides that do
+ *                not repeat an element.
  * @return OK; INVALID_ARGUMENT: NULL, no such field, values is read-only; SHAPE_MISMATCH; DTYPE_MISMATCH; OVERLAP:
  *         values overlaps itself. On error nothing was written.
  * Threads: not beside a call that changes the state. Since 1.0.

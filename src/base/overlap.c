@@ -81,9 +81,9 @@ static int64_t divisor_from(const struct span *span, int32_t axis, int64_t divis
 }
 
 /*
- * Take the axes below a level together: a view then is runs of bytes at steps that are multiples of the common divisor of
- * the strides from there on. Seen modulo that divisor each view is one interval, and intervals that stay apart there never
- * meet.
+ * Take the axes below a level together: a view then is runs of bytes at steps that are multiples of the common divisor
+ * of the strides from there on. Seen modulo that divisor each view is one interval, and intervals that stay apart there
+ * never meet.
  */
 static bool stay_apart(const struct span *a, int64_t run_a, const struct span *b, int64_t run_b, int64_t divisor)
 {
@@ -103,8 +103,8 @@ bool attnzoo_base_views_overlap(const struct attnzoo_view *a, const struct attnz
     struct span span_a = measure(a), span_b = measure(b);
     if (span_a.end <= span_b.first || span_b.end <= span_a.first)
         return false;
-    /* The ranges cross. This still accepts query, key, value and context interleaved in one buffer, and slices of rows and
-     * columns of one. */
+    /* The ranges cross. This still accepts query, key, value and context interleaved in one buffer, and slices of rows
+     * and columns of one. */
     for (int32_t axis_a = 0; axis_a <= span_a.axis_count; axis_a++)
         for (int32_t axis_b = 0; axis_b <= span_b.axis_count; axis_b++)
             if (stay_apart(&span_a, reach_below(&span_a, attnzoo_base_dtype_size(a->dtype), axis_a), &span_b,

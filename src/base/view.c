@@ -55,8 +55,8 @@ const char *attnzoo_base_shape_text(char text[ATTNZOO_SHAPE_TEXT_SIZE], int32_t 
 {
     size_t used = 0;
     for (int32_t axis = 0; axis < rank; axis++) {
-        int length = snprintf(text + used, ATTNZOO_SHAPE_TEXT_SIZE - used, "%s%" PRId64, axis == 0 ? "[" : ", ",
-                              shape[axis]);
+        int length =
+            snprintf(text + used, ATTNZOO_SHAPE_TEXT_SIZE - used, "%s%" PRId64, axis == 0 ? "[" : ", ", shape[axis]);
         used += (size_t)length;
     }
     snprintf(text + used, ATTNZOO_SHAPE_TEXT_SIZE - used, "%s", rank == 0 ? "[]" : "]");

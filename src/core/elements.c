@@ -26,8 +26,8 @@ void attnzoo_core_read_elements(float *destination, const struct attnzoo_view *v
 {
     int64_t columns = view->shape[view->rank - 1];
     for (int64_t row = 0; row < row_count(view); row++)
-        attnzoo_kernel_widen(destination + row * columns, row_at(view, row), view->dtype,
-                             view->strides[view->rank - 1], columns);
+        attnzoo_kernel_widen(destination + row * columns, row_at(view, row), view->dtype, view->strides[view->rank - 1],
+                             columns);
 }
 
 attnzoo_status attnzoo_core_check_writable(const struct attnzoo_view *view, const char *name)

@@ -69,8 +69,7 @@ static attnzoo_status check_apart(const struct attnzoo_view *output, const char 
                                   const struct attnzoo_view *other, const char *other_name)
 {
     ATTNZOO_REQUIRE(other == NULL || !attnzoo_base_views_overlap(output, other), ATTNZOO_STATUS_OVERLAP,
-                    "%s at %p overlaps %s at %p", output_name, (void *)output->data, other_name,
-                    (void *)other->data);
+                    "%s at %p overlaps %s at %p", output_name, (void *)output->data, other_name, (void *)other->data);
     return ATTNZOO_STATUS_OK;
 }
 
@@ -112,8 +111,8 @@ static attnzoo_status forward(const attnzoo_module *module, attnzoo_executor *ex
                                 .pool = executor == NULL ? NULL : executor->pool};
     status = gather(mechanism->inputs, mechanism->input_count, "input", inputs, input_count, call.inputs);
     if (status == ATTNZOO_STATUS_OK)
-        status = gather(mechanism->outputs, mechanism->output_count, "output",
-                        (const attnzoo_tensor *const *)outputs, output_count, call.outputs);
+        status = gather(mechanism->outputs, mechanism->output_count, "output", (const attnzoo_tensor *const *)outputs,
+                        output_count, call.outputs);
     for (int32_t place = 0; place < mechanism->output_count && status == ATTNZOO_STATUS_OK; place++)
         if (call.outputs[place] != NULL)
             status = check_output(mechanism, &call, place);

@@ -51,22 +51,22 @@ struct attnzoo_executor {
 };
 
 /** Returns from the calling function with an error unless the rule holds. */
-#define ATTNZOO_REQUIRE(rule, status, ...)                   \
-    do {                                                     \
-        if (!(rule))                                         \
-            return attnzoo_base_fail((status), __VA_ARGS__); \
+#define ATTNZOO_REQUIRE(rule, status, ...)                                                                             \
+    do {                                                                                                               \
+        if (!(rule))                                                                                                   \
+            return attnzoo_base_fail((status), __VA_ARGS__);                                                           \
     } while (0)
 
 /** The same for a handle, which must be there and of its kind. */
-#define ATTNZOO_REQUIRE_HANDLE(handle, kind_number)                                                    \
-    do {                                                                                               \
-        ATTNZOO_REQUIRE((handle) != NULL, ATTNZOO_STATUS_INVALID_ARGUMENT, #handle " is NULL");        \
-        ATTNZOO_REQUIRE((handle)->kind == (uint32_t)(kind_number), ATTNZOO_STATUS_INVALID_ARGUMENT,    \
-                        #handle " is not a live handle of its kind");                                  \
+#define ATTNZOO_REQUIRE_HANDLE(handle, kind_number)                                                                    \
+    do {                                                                                                               \
+        ATTNZOO_REQUIRE((handle) != NULL, ATTNZOO_STATUS_INVALID_ARGUMENT, #handle " is NULL");                        \
+        ATTNZOO_REQUIRE((handle)->kind == (uint32_t)(kind_number), ATTNZOO_STATUS_INVALID_ARGUMENT,                    \
+                        #handle " is not a live handle of its kind");                                                  \
     } while (0)
 
 /** The same for a pointer. */
-#define ATTNZOO_REQUIRE_POINTER(pointer) \
+#define ATTNZOO_REQUIRE_POINTER(pointer)                                                                               \
     ATTNZOO_REQUIRE((pointer) != NULL, ATTNZOO_STATUS_INVALID_ARGUMENT, #pointer " is NULL")
 
 /** Copies every element of a float view, in order, into compact float32 memory. */

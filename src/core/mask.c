@@ -42,10 +42,10 @@ attnzoo_status attnzoo_mask_set_window(attnzoo_mask *mask, int64_t left, int64_t
 {
     attnzoo_base_enter(__func__);
     ATTNZOO_REQUIRE_HANDLE(mask, ATTNZOO_KIND_MASK);
-    ATTNZOO_REQUIRE(left >= -1, ATTNZOO_STATUS_INVALID_ARGUMENT,
-                    "left is %" PRId64 ", must be -1 (no limit) or more", left);
-    ATTNZOO_REQUIRE(right >= -1, ATTNZOO_STATUS_INVALID_ARGUMENT,
-                    "right is %" PRId64 ", must be -1 (no limit) or more", right);
+    ATTNZOO_REQUIRE(left >= -1, ATTNZOO_STATUS_INVALID_ARGUMENT, "left is %" PRId64 ", must be -1 (no limit) or more",
+                    left);
+    ATTNZOO_REQUIRE(right >= -1, ATTNZOO_STATUS_INVALID_ARGUMENT, "right is %" PRId64 ", must be -1 (no limit) or more",
+                    right);
     mask->description.window_left = left;
     mask->description.window_right = right;
     return ATTNZOO_STATUS_OK;
@@ -100,9 +100,9 @@ static attnzoo_status set_tensor(struct attnzoo_mask_tensor *place, const attnzo
                     rule->takes_floats ? "float32, float16 or bfloat16"
                     : rule->takes_bool ? "bool, int32 or int64"
                                        : "int32 or int64");
-    ATTNZOO_REQUIRE(view->rank >= rule->rank_minimum && view->rank <= rule->rank_maximum,
-                    ATTNZOO_STATUS_SHAPE_MISMATCH, "%s has %d axes, must have %d to %d", rule->name, (int)view->rank,
-                    (int)rule->rank_minimum, (int)rule->rank_maximum);
+    ATTNZOO_REQUIRE(view->rank >= rule->rank_minimum && view->rank <= rule->rank_maximum, ATTNZOO_STATUS_SHAPE_MISMATCH,
+                    "%s has %d axes, must have %d to %d", rule->name, (int)view->rank, (int)rule->rank_minimum,
+                    (int)rule->rank_maximum);
     place->view = *view;
     place->is_set = true;
     return ATTNZOO_STATUS_OK;

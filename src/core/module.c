@@ -37,8 +37,7 @@ attnzoo_status attnzoo_core_module_create(attnzoo_module **module, const struct 
     for (int32_t i = 0; i < mechanism->option_count; i++)
         options[i].number = mechanism->options[i].default_value;
     made->kind = ATTNZOO_KIND_MODULE;
-    made->instance =
-        (struct attnzoo_instance){.mechanism = mechanism, .options = options, .parameters = parameters};
+    made->instance = (struct attnzoo_instance){.mechanism = mechanism, .options = options, .parameters = parameters};
     *module = made;
     return ATTNZOO_STATUS_OK;
 }
@@ -138,8 +137,7 @@ attnzoo_status attnzoo_module_set_option_text(attnzoo_module *module, const char
     return status == ATTNZOO_STATUS_OK ? store_option(module, index, number) : status;
 }
 
-static attnzoo_status set_number(attnzoo_module *module, const char *name, enum attnzoo_option_type type,
-                                 double number)
+static attnzoo_status set_number(attnzoo_module *module, const char *name, enum attnzoo_option_type type, double number)
 {
     static const char *const types[] = {"float", "int", "bool", "choice"};
     int32_t index = 0;

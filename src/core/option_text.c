@@ -13,8 +13,8 @@
 static attnzoo_status refuse(const struct attnzoo_option_spec *spec, const char *text, const char *what)
 {
     bool says_more = strcmp(what, spec->bounds_text) != 0;
-    return attnzoo_base_fail(ATTNZOO_STATUS_INVALID_ARGUMENT, "%s is \"%.80s\", must be %s%s%s%s", spec->name, text, what,
-                             says_more ? " (" : "", says_more ? spec->bounds_text : "", says_more ? ")" : "");
+    return attnzoo_base_fail(ATTNZOO_STATUS_INVALID_ARGUMENT, "%s is \"%.80s\", must be %s%s%s%s", spec->name, text,
+                             what, says_more ? " (" : "", says_more ? spec->bounds_text : "", says_more ? ")" : "");
 }
 
 /* strtod() alone would take hexadecimal, "nan", blanks in front, and the thread's own decimal sign. */

@@ -53,7 +53,8 @@ attnzoo_status attnzoo_fill_sinusoidal_positions(attnzoo_tensor *table, int64_t 
         return status;
     const struct attnzoo_grid grid = attnzoo_grid_without_heads(view);
     int64_t rows = grid.size[ATTNZOO_ROW], reach, last;
-    ATTNZOO_REQUIRE(rows == 0 || (attnzoo_base_multiply(rows - 1, step, &reach) && attnzoo_base_add(first, reach, &last)),
+    ATTNZOO_REQUIRE(rows == 0 ||
+                        (attnzoo_base_multiply(rows - 1, step, &reach) && attnzoo_base_add(first, reach, &last)),
                     ATTNZOO_STATUS_INVALID_ARGUMENT,
                     "positions from %" PRId64 " in %" PRId64 " steps of %" PRId64 " pass 63 bits", first, rows, step);
     for (int64_t row = 0; row < rows; row++)

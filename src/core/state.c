@@ -1,6 +1,6 @@
 /*
- * core/state.c: attnzoo/state.h up to copying: making, emptying and cutting states. Their fields are read and written in
- * state_fields.c; what a mechanism keeps in them is its own affair.
+ * core/state.c: attnzoo/state.h up to copying: making, emptying and cutting states. Their fields are read and written
+ * in state_fields.c; what a mechanism keeps in them is its own affair.
  */
 #include "core/handles.h"
 
@@ -42,7 +42,7 @@ static attnzoo_status allocate_content(struct attnzoo_state_content *content)
                     "a batch of %" PRId64 " passes what can be addressed", content->batch);
     content->known = calloc((size_t)content->batch + 1, sizeof *content->known);
     return content->known == NULL ? attnzoo_base_fail_memory((uint64_t)content->batch * sizeof *content->known)
-                                       : ATTNZOO_STATUS_OK;
+                                  : ATTNZOO_STATUS_OK;
 }
 
 attnzoo_status attnzoo_state_create(attnzoo_state **state, const attnzoo_module *module, int64_t batch,
@@ -117,8 +117,8 @@ static bool is_same_kind(const attnzoo_state *left, const attnzoo_state *right)
     bool is_same = left->module->instance.mechanism == right->module->instance.mechanism && a->batch == b->batch &&
                    a->field_count == b->field_count;
     for (int32_t field = 0; field < a->field_count && is_same; field++)
-        is_same = a->fields[field].heads == b->fields[field].heads &&
-                  a->fields[field].columns == b->fields[field].columns;
+        is_same =
+            a->fields[field].heads == b->fields[field].heads && a->fields[field].columns == b->fields[field].columns;
     return is_same;
 }
 

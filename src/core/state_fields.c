@@ -131,8 +131,8 @@ static attnzoo_status check_loaded(const attnzoo_state *state, int32_t field, co
     shape[2] = attnzoo_base_maximum(*length, 0);
     ATTNZOO_REQUIRE(view->rank == rank && memcmp(view->shape, shape, (size_t)rank * sizeof *shape) == 0,
                     ATTNZOO_STATUS_SHAPE_MISMATCH, "%s has shape %s, must have %s%s", name,
-                    attnzoo_base_shape_text(has, view->rank, view->shape),
-                    attnzoo_base_shape_text(should, rank, shape), view->rank == rank ? "" : " with any number of keys");
+                    attnzoo_base_shape_text(has, view->rank, view->shape), attnzoo_base_shape_text(should, rank, shape),
+                    view->rank == rank ? "" : " with any number of keys");
     ATTNZOO_REQUIRE(*length <= state->content.capacity, ATTNZOO_STATUS_INVALID_ARGUMENT,
                     "%s holds %" PRId64 " keys, the state has room for %" PRId64, name, *length,
                     state->content.capacity);
@@ -157,9 +157,8 @@ attnzoo_status attnzoo_state_set_fields(attnzoo_state *state, const attnzoo_tens
             is_given[field < ATTNZOO_STATE_FIELDS ? field : 0] = true;
         }
     for (int32_t field = 0; field < public_count(state) && status == ATTNZOO_STATUS_OK; field++)
-        ATTNZOO_REQUIRE(is_given[field] || !mechanism->state_fields[field].is_required,
-                        ATTNZOO_STATUS_INVALID_ARGUMENT, "%s of the state is missing",
-                        mechanism->state_fields[field].name);
+        ATTNZOO_REQUIRE(is_given[field] || !mechanism->state_fields[field].is_required, ATTNZOO_STATUS_INVALID_ARGUMENT,
+                        "%s of the state is missing", mechanism->state_fields[field].name);
     if (status == ATTNZOO_STATUS_OK && mechanism->state_check != NULL)
         status = mechanism->state_check(&state->module->instance, is_given);
     if (status != ATTNZOO_STATUS_OK)

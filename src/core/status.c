@@ -6,9 +6,9 @@
 
 const char *attnzoo_status_name(attnzoo_status status)
 {
-    static const char *const names[] = {
-        "ok",        "invalid argument", "shape mismatch", "dtype mismatch", "unsupported", "out of memory",
-        "bad state", "unknown name",     "overlap",        "system error"};
+    static const char *const names[] = {"ok",          "invalid argument", "shape mismatch", "dtype mismatch",
+                                        "unsupported", "out of memory",    "bad state",      "unknown name",
+                                        "overlap",     "system error"};
     int32_t count = (int32_t)(sizeof names / sizeof *names);
     return status >= 0 && status < count ? names[status] : "unknown status";
 }

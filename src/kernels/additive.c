@@ -68,8 +68,9 @@ static void fill(const struct attnzoo_attention *problem, const struct attnzoo_s
         const float *query = memory + (strip->first_row + row) * columns;
         float *scores = strip->scores + row * strip->step;
         for (int64_t key = 0; key < strip->key_count; key++)
-            scores[key] = problem->scale * (vectors->tanh_dot(additive->score_weight, query, keys + key * columns,
-                                                              columns) + additive->score_bias);
+            scores[key] =
+                problem->scale * (vectors->tanh_dot(additive->score_weight, query, keys + key * columns, columns) +
+                                  additive->score_bias);
     }
 }
 

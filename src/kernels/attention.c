@@ -1,7 +1,7 @@
 /*
- * kernels/attention.c: the work on one block: tiles of scores, online softmax, sums of values. How a problem is cut into
- * blocks is in attention_plan.c; what masks do is in mask_*.c; where scores come from is a source; what becomes of a
- * finished block is in attention_output.c.
+ * kernels/attention.c: the work on one block: tiles of scores, online softmax, sums of values. How a problem is cut
+ * into blocks is in attention_plan.c; what masks do is in mask_*.c; where scores come from is a source; what becomes of
+ * a finished block is in attention_output.c.
  */
 #include "kernels/attention.h"
 
@@ -96,8 +96,8 @@ static const float *mend_values(const struct attnzoo_attention_worker *worker, c
     return mended;
 }
 
-static void add_strip(const struct attnzoo_attention_worker *worker, const struct attnzoo_strip *strip, struct cover cover,
-                      struct attnzoo_rows values)
+static void add_strip(const struct attnzoo_attention_worker *worker, const struct attnzoo_strip *strip,
+                      struct cover cover, struct attnzoo_rows values)
 {
     const struct attnzoo_attention *problem = worker->problem;
     int64_t columns = problem->value.size[ATTNZOO_COLUMN];
@@ -226,8 +226,7 @@ static void merge_chunks(const void *context, int64_t item, void *scratch)
     attnzoo_softmax_start(&worker.scratch.rows, plan->row_count, plan->context_columns);
     for (int64_t chunk = 0; chunk < plan->chunk_count; chunk++) {
         struct attnzoo_softmax_rows part = attnzoo_attention_partial_at(plan, job->shared, item, chunk);
-        attnzoo_softmax_merge(&worker.scratch.rows, &part, attnzoo_attention_row_count(&worker),
-                              plan->context_columns);
+        attnzoo_softmax_merge(&worker.scratch.rows, &part, attnzoo_attention_row_count(&worker), plan->context_columns);
     }
     attnzoo_attention_write_outputs(&worker, job->shared);
 }
@@ -261,9 +260,8 @@ attnzoo_status attnzoo_attention_run(const struct attnzoo_attention *problem, st
     if (status != ATTNZOO_STATUS_OK || plan.block_count == 0)
         return status;
     struct attnzoo_pool_claim claim;
-    const struct attnzoo_pool_needs needs = {.scratch_bytes = plan.scratch_bytes,
-                                             .shared_bytes = plan.shared_bytes,
-                                             .threads_wanted = plan.threads_wanted};
+    const struct attnzoo_pool_needs needs = {
+        .scratch_bytes = plan.scratch_bytes, .shared_bytes = plan.shared_bytes, .threads_wanted = plan.threads_wanted};
     status = attnzoo_pool_claim(&claim, pool, &needs);
     if (status != ATTNZOO_STATUS_OK)
         return status;

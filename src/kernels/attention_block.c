@@ -63,8 +63,7 @@ struct attnzoo_key_span attnzoo_attention_mask_row(const struct attnzoo_attentio
 {
     const struct attnzoo_tile *tile = strip->tile;
     int64_t first_key = tile->first_key + strip->first_key, row = strip->first_row + row_in_strip;
-    struct attnzoo_key_span span =
-        attnzoo_attention_row_span(worker, row, first_key, first_key + strip->key_count);
+    struct attnzoo_key_span span = attnzoo_attention_row_span(worker, row, first_key, first_key + strip->key_count);
     if (attnzoo_attention_is_empty(span))
         return (struct attnzoo_key_span){0, 0};
     float *scores = attnzoo_attention_row_scores(strip, row_in_strip) + (span.first - first_key);

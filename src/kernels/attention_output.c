@@ -27,8 +27,8 @@ static void finish_kept_row(const struct attnzoo_attention_worker *worker, int64
 }
 
 /*
- * The weights of all the block's rows against keys [first, first + count), from finished maxima and sums, into the score
- * tile. Keys that no row may see are not touched.
+ * The weights of all the block's rows against keys [first, first + count), from finished maxima and sums, into the
+ * score tile. Keys that no row may see are not touched.
  */
 static void weigh_again(const struct attnzoo_attention_worker *worker, int64_t first_key, int64_t key_count)
 {
@@ -143,8 +143,7 @@ static void add_to_average(const struct attnzoo_attention_plan *plan, int64_t bl
     worker.scratch.rows.sum = attnzoo_attention_sums_at(plan, shared, block);
     weigh_again(&worker, first_key, key_count);
     for (int64_t row = 0; row < attnzoo_attention_row_count(&worker); row++)
-        attnzoo_kernel_vectors()->add_scaled(worker.scratch.average +
-                                                 row % worker.block.query_count * plan->key_count,
+        attnzoo_kernel_vectors()->add_scaled(worker.scratch.average + row % worker.block.query_count * plan->key_count,
                                              weights_of(&worker, row), key_count, 1.0f);
 }
 

@@ -108,13 +108,14 @@ static bool lay_out_scratch(struct attnzoo_attention_plan *plan)
            attnzoo_pool_place(&end, &plan->value_offset, packed_keys, value_columns, sizeof(float)) &&
            attnzoo_pool_place(&end, &plan->mended_offset, plan->may_hide ? keys : 0, value_columns, sizeof(float)) &&
            attnzoo_pool_place(&end, &plan->average_offset, problem->averages_heads ? plan->queries_per_block : 0, keys,
-                 sizeof(float)) &&
+                              sizeof(float)) &&
            (plan->scratch_bytes = end, true);
 }
 
 /*
  * A partial result: | context | maximum | sum |
- * The shared memory: | partial results, block by block, its chunks one after another | maxima of all rows | their sums |
+ * The shared memory: | partial results, block by block, its chunks one after another | maxima of all rows
+ *                       | their sums |
  */
 static bool lay_out_shared(struct attnzoo_attention_plan *plan)
 {
@@ -150,13 +151,12 @@ static bool is_empty(const struct attnzoo_attention *problem)
 {
     bool has_context = problem->value.size[ATTNZOO_COLUMN] > 0;
     bool has_attention = problem->wants_attention && problem->key.size[ATTNZOO_ROW] > 0;
-    bool has_rows = problem->query.size[ATTNZOO_BATCH] > 0 && problem->query.size[ATTNZOO_HEAD] > 0 &&
-                    problem->query_count > 0;
+    bool has_rows =
+        problem->query.size[ATTNZOO_BATCH] > 0 && problem->query.size[ATTNZOO_HEAD] > 0 && problem->query_count > 0;
     return !has_rows || (!has_context && !has_attention && !problem->wants_log_sum_exp);
 }
 
-attnzoo_status attnzoo_attention_make_plan(struct attnzoo_attention_plan *plan,
-                                           const struct attnzoo_attention *problem)
+attnzoo_status attnzoo_attention_make_plan(struct attnzoo_attention_plan *plan, const struct attnzoo_attention *problem)
 {
     const struct attnzoo_mask_description *mask = problem->mask.description;
     const struct attnzoo_grid *attention = &problem->attention;
@@ -174,9 +174,9 @@ attnzoo_status attnzoo_attention_make_plan(struct attnzoo_attention_plan *plan,
     if (!count_blocks(plan))
         return attnzoo_base_fail(ATTNZOO_STATUS_INVALID_ARGUMENT, "batch, heads and queries pass 63 bits together");
     cut_keys(plan, size);
-    bool fits = problem->source->extra_columns == NULL ||
-                attnzoo_base_add(plan->context_columns, problem->source->extra_columns(problem),
-                                 &plan->context_columns);
+    bool fits =
+        problem->source->extra_columns == NULL ||
+        attnzoo_base_add(plan->context_columns, problem->source->extra_columns(problem), &plan->context_columns);
     if (!fits || !lay_out_scratch(plan) || !lay_out_shared(plan))
         return attnzoo_base_fail_memory(UINT64_MAX);
     plan->threads_wanted = threads_wanted(plan);
@@ -242,7 +242,6 @@ struct attnzoo_softmax_rows attnzoo_attention_partial_at(const struct attnzoo_at
     attnzoo_pool_place(&end, &context, plan->row_count, plan->context_columns, sizeof(float));
     attnzoo_pool_place(&end, &maximum, plan->row_count, 1, sizeof(float));
     attnzoo_pool_place(&end, &sum, plan->row_count, 1, sizeof(double));
-    return (struct attnzoo_softmax_rows){.context = zone(memory, context),
-                                         .maximum = zone(memory, maximum),
-                                         .sum = zone(memory, sum)};
+    return (struct attnzoo_softmax_rows){
+        .context = zone(memory, context), .maximum = zone(memory, maximum), .sum = zone(memory, sum)};
 }

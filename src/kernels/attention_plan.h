@@ -1,7 +1,7 @@
 /*
- * kernels/attention_plan.h: how a problem is cut into blocks, tiles and chunks, and what memory that takes. For the files
- * of the tiled core, and for mechanisms in which attention is one step of several: these plan it before they claim a
- * pool and solve it within the claim.
+ * kernels/attention_plan.h: how a problem is cut into blocks, tiles and chunks, and what memory that takes. For the
+ * files of the tiled core, and for mechanisms in which attention is one step of several: these plan it before they
+ * claim a pool and solve it within the claim.
  *
  * A block is some rows (queries of one head, or the queries of several heads that share keys) against all keys; the
  * unit of work. Where there are too few blocks to go round, the keys are cut into chunks, each solved by itself and

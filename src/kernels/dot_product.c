@@ -1,7 +1,8 @@
 /*
  * kernels/dot_product.c: score_ij = s q_i . k_j, a tile at a time. Softcap and masks come after, in the core.
  *
- * The source's memory:  | queries of the block [rows, D] | a spare row | keys of the tile [keys, D], if they are packed |
+ * The source's memory:  | queries of the block [rows, D] | a spare row
+ *                       | keys of the tile [keys, D], if they are packed |
  */
 #include "kernels/dot_product.h"
 
@@ -32,11 +33,12 @@ void attnzoo_kernel_pack_queries(const struct attnzoo_attention *problem, const 
     int64_t columns = head_size(problem);
     for (int64_t head = 0; head < block->head_count; head++)
         for (int64_t query = 0; query < block->query_count; query++) {
-            attnzoo_kernel_widen(memory, attnzoo_grid_at(queries, block->batch, block->first_head + head,
-                                                         block->first_query + query, 0),
-                                 queries->dtype, queries->stride[ATTNZOO_COLUMN], columns);
+            attnzoo_kernel_widen(
+                memory, attnzoo_grid_at(queries, block->batch, block->first_head + head, block->first_query + query, 0),
+                queries->dtype, queries->stride[ATTNZOO_COLUMN], columns);
             if (bias != NULL)
-                attnzoo_kernel_vectors()->add_scaled(memory, bias + (block->first_head + head) * columns, columns, 1.0f);
+                attnzoo_kernel_vectors()->add_scaled(memory, bias + (block->first_head + head) * columns, columns,
+                                                     1.0f);
             memory += columns;
         }
 }
@@ -80,8 +82,8 @@ static struct attnzoo_rows tile_keys(const struct attnzoo_attention *problem, co
                                      float *memory)
 {
     if (attnzoo_grid_is_direct(&problem->key))
-        return attnzoo_grid_rows(&problem->key, tile->batch, key_head(problem, tile), tile->first_key,
-                                 tile->key_count, NULL);
+        return attnzoo_grid_rows(&problem->key, tile->batch, key_head(problem, tile), tile->first_key, tile->key_count,
+                                 NULL);
     return (struct attnzoo_rows){packed_keys(problem, tile, memory), attnzoo_base_maximum(head_size(problem), 1)};
 }
 

@@ -41,13 +41,11 @@ struct attnzoo_grid attnzoo_grid_split_heads(const struct attnzoo_grid *grid, in
     return split;
 }
 
-bool attnzoo_grid_make_compact(struct attnzoo_grid *grid, int64_t batches, int64_t heads, int64_t rows,
-                               int64_t columns)
+bool attnzoo_grid_make_compact(struct attnzoo_grid *grid, int64_t batches, int64_t heads, int64_t rows, int64_t columns)
 {
     int64_t per_head, per_batch, all, bytes;
     if (!attnzoo_base_multiply(rows, columns, &per_head) || !attnzoo_base_multiply(per_head, heads, &per_batch) ||
-        !attnzoo_base_multiply(per_batch, batches, &all) ||
-        !attnzoo_base_multiply(all, (int64_t)sizeof(float), &bytes))
+        !attnzoo_base_multiply(per_batch, batches, &all) || !attnzoo_base_multiply(all, (int64_t)sizeof(float), &bytes))
         return false;
     *grid = (struct attnzoo_grid){.size = {batches, heads, rows, columns},
                                   .stride = {per_batch, per_head, columns, 1},

@@ -21,7 +21,8 @@ struct attnzoo_grid {
 /** Lines the view's axes up at the right; missing leading axes have size 1. The view's rank is at most 4. */
 struct attnzoo_grid attnzoo_grid_of(const struct attnzoo_view *view);
 
-/** The same for a view [batch, row, column], which has no axis of heads: their number is 1. The view's rank is at most 3. */
+/** The same for a view [batch, row, column], which has no axis of heads: their number is 1. The view's rank is
+ * at most 3. */
 struct attnzoo_grid attnzoo_grid_without_heads(const struct attnzoo_view *view);
 
 /** A grid of one head with its columns dealt out to so many, which divides their number. */
@@ -41,7 +42,8 @@ static inline int64_t attnzoo_grid_element_count(const struct attnzoo_grid *grid
 static inline char *attnzoo_grid_at(const struct attnzoo_grid *grid, int64_t batch, int64_t head, int64_t row,
                                     int64_t column)
 {
-    int64_t offset = batch * grid->stride[0] + head * grid->stride[1] + row * grid->stride[2] + column * grid->stride[3];
+    int64_t offset =
+        batch * grid->stride[0] + head * grid->stride[1] + row * grid->stride[2] + column * grid->stride[3];
     return grid->data + offset * attnzoo_base_dtype_size(grid->dtype);
 }
 

@@ -1,7 +1,7 @@
 /*
- * kernels/location.h: what a recurrent attention makes of the alignment before it: location features by a convolution over
- * the keys (Chorowski et al. 2015, arXiv 1506.07503, equation 8), windows around its peak, and the first alignment.
- * Alignments are [B, H, M] compact float32, here with a step of capacity from head to head.
+ * kernels/location.h: what a recurrent attention makes of the alignment before it: location features by a convolution
+ * over the keys (Chorowski et al. 2015, arXiv 1506.07503, equation 8), windows around its peak, and the first
+ * alignment. Alignments are [B, H, M] compact float32, here with a step of capacity from head to head.
  */
 #ifndef ATTNZOO_KERNELS_LOCATION_H
 #define ATTNZOO_KERNELS_LOCATION_H
@@ -55,17 +55,13 @@ bool attnzoo_location_scratch_bytes(const struct attnzoo_location *location, int
 void attnzoo_location_solve(const struct attnzoo_location *location, const struct attnzoo_pool_claim *claim);
 
 /**
- * The keys within `reach` of each head's largest weight (the first of equals), into spans [B, H]; all keys for an alignment
- * of zeros.
+ * The keys within `reach` of each head's largest weight (the first of equals), into spans [B, H]; all keys for an
+ * alignment of zeros.
  */
 void attnzoo_location_windows(const struct attnzoo_alignment *alignment, const struct attnzoo_mask_plan *mask,
                               int64_t reach, struct attnzoo_key_span *spans);
 
-enum attnzoo_first_alignment {
-    ATTNZOO_FIRST_ZEROS,
-    ATTNZOO_FIRST_UNIFORM,
-    ATTNZOO_FIRST_KEY
-};
+enum attnzoo_first_alignment { ATTNZOO_FIRST_ZEROS, ATTNZOO_FIRST_UNIFORM, ATTNZOO_FIRST_KEY };
 
 /** The alignment before the first step, over the keys that query 0 may see. */
 void attnzoo_location_start(const struct attnzoo_alignment *alignment, const struct attnzoo_mask_plan *mask,

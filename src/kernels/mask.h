@@ -105,11 +105,7 @@ struct attnzoo_tile {
 };
 
 /** What the dense constraints (boolean mask and segments) do to a tile. */
-enum attnzoo_tile_cover {
-    ATTNZOO_TILE_HIDDEN,
-    ATTNZOO_TILE_MIXED,
-    ATTNZOO_TILE_CLEAR
-};
+enum attnzoo_tile_cover { ATTNZOO_TILE_HIDDEN, ATTNZOO_TILE_MIXED, ATTNZOO_TILE_CLEAR };
 
 enum attnzoo_tile_cover attnzoo_mask_tile_cover(const struct attnzoo_mask_plan *plan, const struct attnzoo_tile *tile);
 

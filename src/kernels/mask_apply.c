@@ -19,7 +19,8 @@ static int64_t segment_id(const struct attnzoo_mask_plan *plan, int64_t batch, i
 
 static bool is_allowed(const struct attnzoo_mask_plan *plan, int64_t batch, int64_t head, int64_t query, int64_t key)
 {
-    return attnzoo_kernel_integer_at(attnzoo_grid_at(&plan->allowed, batch, head, query, key), plan->allowed.dtype) != 0;
+    return attnzoo_kernel_integer_at(attnzoo_grid_at(&plan->allowed, batch, head, query, key), plan->allowed.dtype) !=
+           0;
 }
 
 struct id_range {
@@ -83,8 +84,8 @@ static enum attnzoo_tile_cover allowed_cover(const struct attnzoo_mask_plan *pla
     enum attnzoo_tile_cover cover = ATTNZOO_TILE_MIXED;
     for (int64_t head = 0; head < head_count; head++)
         for (int64_t query = 0; query < query_count; query++) {
-            const char *row = attnzoo_grid_at(allowed, tile->batch, tile->first_head + head,
-                                              tile->first_query + query, tile->first_key);
+            const char *row = attnzoo_grid_at(allowed, tile->batch, tile->first_head + head, tile->first_query + query,
+                                              tile->first_key);
             enum attnzoo_tile_cover row_cover = allowed_row_cover(allowed, row, tile->key_count);
             if (head == 0 && query == 0)
                 cover = row_cover;

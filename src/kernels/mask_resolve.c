@@ -29,8 +29,8 @@ int32_t attnzoo_mask_tensors(const struct attnzoo_mask_description *description,
 
 static int64_t element(const struct attnzoo_view *view, int64_t index)
 {
-    return attnzoo_kernel_integer_at(
-        view->data + index * view->strides[0] * attnzoo_base_dtype_size(view->dtype), view->dtype);
+    return attnzoo_kernel_integer_at(view->data + index * view->strides[0] * attnzoo_base_dtype_size(view->dtype),
+                                     view->dtype);
 }
 
 static int64_t length_of(const struct attnzoo_mask_tensor *lengths, int64_t batch, int64_t otherwise)
@@ -158,10 +158,10 @@ static attnzoo_status broadcast(struct attnzoo_grid *grid, const struct attnzoo_
             continue;
         if (grid->size[axis] != 1) {
             char has[ATTNZOO_SHAPE_TEXT_SIZE], should[ATTNZOO_SHAPE_TEXT_SIZE];
-            return attnzoo_base_fail(
-                ATTNZOO_STATUS_SHAPE_MISMATCH, "the mask's %s of shape %s does not broadcast to [B, H, N, M] = %s",
-                name, attnzoo_base_shape_text(has, tensor->view.rank, tensor->view.shape),
-                attnzoo_base_shape_text(should, ATTNZOO_GRID_RANK, size));
+            return attnzoo_base_fail(ATTNZOO_STATUS_SHAPE_MISMATCH,
+                                     "the mask's %s of shape %s does not broadcast to [B, H, N, M] = %s", name,
+                                     attnzoo_base_shape_text(has, tensor->view.rank, tensor->view.shape),
+                                     attnzoo_base_shape_text(should, ATTNZOO_GRID_RANK, size));
         }
         grid->size[axis] = size[axis];
         grid->stride[axis] = 0;

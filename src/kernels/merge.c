@@ -55,7 +55,8 @@ void attnzoo_kernel_merge(const struct attnzoo_merge *merge)
         double log_a = read_float(row_at(merge->log_sum_exp_a, axis_count, row));
         double log_b = read_float(row_at(merge->log_sum_exp_b, axis_count, row));
         double largest = log_a > log_b ? log_a : log_b;
-        double log_sum = largest == -INFINITY ? log_a + log_b : largest + log(exp(log_a - largest) + exp(log_b - largest));
+        double log_sum =
+            largest == -INFINITY ? log_a + log_b : largest + log(exp(log_a - largest) + exp(log_b - largest));
         double weight_a = log_a == -INFINITY ? 0.0 : exp(log_a - log_sum);
         double weight_b = log_b == -INFINITY ? 0.0 : exp(log_b - log_sum);
         char *out = row_at(merge->context, axis_count, row);

@@ -14,8 +14,8 @@
 
 enum {
     ROWS_PER_ITEM = 256,
-    /* Where row blocks are few, outputs are cut, too, into pieces of no fewer than these: for a matrix of weights that is
-     * read for a few rows, and for one that is used often. */
+    /* Where row blocks are few, outputs are cut, too, into pieces of no fewer than these: for a matrix of weights that
+     * is read for a few rows, and for one that is used often. */
     ITEMS_ENOUGH = 16,
     FEW_ROWS = 8,
     OUTPUTS_FOR_FEW_ROWS = 64,
@@ -70,8 +70,7 @@ attnzoo_status attnzoo_projection_make_plan(struct attnzoo_projection_plan *plan
 
 static bool may_read(const struct attnzoo_projection *projection, int64_t batch, int64_t row)
 {
-    return projection->spans == NULL ||
-           (row >= projection->spans[batch].first && row < projection->spans[batch].end);
+    return projection->spans == NULL || (row >= projection->spans[batch].first && row < projection->spans[batch].end);
 }
 
 /* Gathers the rows that may be read of [first, first + count); returns how many. */
@@ -129,7 +128,8 @@ static void solve_item(const void *context, int64_t item, void *scratch)
                                          outputs);
     gathered = 0;
     for (int64_t number = first_row; number < first_row + rows; number++) {
-        int64_t batch = number / projection->input.size[ATTNZOO_ROW], row = number % projection->input.size[ATTNZOO_ROW];
+        int64_t batch = number / projection->input.size[ATTNZOO_ROW],
+                row = number % projection->input.size[ATTNZOO_ROW];
         if (may_read(projection, batch, row))
             deal_out(projection, batch, row, first_output, outputs, multiplied + gathered++ * outputs);
     }

@@ -1,7 +1,7 @@
 /*
- * kernels/projection.h: linear layers, y = x W^T + b with W [outputs, inputs], over the rows of a tensor. One product may
- * serve several parts, such as query, key and value of self-attention, each of which goes to a place of its own. Planned
- * before a pool is claimed, solved within the claim.
+ * kernels/projection.h: linear layers, y = x W^T + b with W [outputs, inputs], over the rows of a tensor. One product
+ * may serve several parts, such as query, key and value of self-attention, each of which goes to a place of its own.
+ * Planned before a pool is claimed, solved within the claim.
  */
 #ifndef ATTNZOO_KERNELS_PROJECTION_H
 #define ATTNZOO_KERNELS_PROJECTION_H
@@ -25,7 +25,8 @@ struct attnzoo_projection {
     /** [B]: the rows that may be read; NULL for all rows. The outputs of others are left alone, or cleared. */
     const struct attnzoo_key_span *spans;
     bool clears_unread;
-    /** Each row is a product of its own, so that its outputs do not depend, in the last bit, on how many rows there are. */
+    /** Each row is a product of its own, so that its outputs do not depend, in the last bit, on how many
+     * rows there are. */
     bool is_row_by_row;
 };
 

@@ -3,7 +3,8 @@
  * then picks its distances. For the values, weights are summed by distance in extra columns of the context, which meet
  * the vectors when the row is finished.
  *
- * The source's memory:  | queries of the block [rows, D] | a spare row | their scores with each distance [rows, 2k + 1] |
+ * The source's memory:  | queries of the block [rows, D] | a spare row
+ *                       | their scores with each distance [rows, 2k + 1] |
  */
 #include "kernels/relative_distance.h"
 
@@ -135,7 +136,8 @@ static void finish(const struct attnzoo_attention *problem, float *context, cons
     const struct attnzoo_relative_distance *relative = problem->source_data;
     int64_t columns = problem->value.size[ATTNZOO_COLUMN], step = attnzoo_base_maximum(columns, 1);
     int64_t first = 0, end = distance_count(problem);
-    /* Distances that were not seen at either end stay out: a causal model's vectors for the future may hold anything. */
+    /* Distances that were not seen at either end stay out: a causal model's vectors for the future may
+     * hold anything. */
     while (first < end && extra[first] == 0.0f)
         first++;
     while (end > first && extra[end - 1] == 0.0f)

@@ -1,5 +1,6 @@
 /*
- * kernels/relative_position.c: content and position scores, a strip at a time. Softcap and masks come after, in the core.
+ * kernels/relative_position.c: content and position scores, a strip at a time. Softcap and masks come after, in the
+ * core.
  *
  * The source's memory, D floats a row:
  *
@@ -7,9 +8,9 @@
  *
  * Keys are projected by the mechanism, so they lie where a product can read them.
  *
- * THE SHIFT. Query i and key j need table row p = M - 1 - (M - N + i - j) = N - 1 - i + j. Rows of queries i0 .. i1 and keys
- * j0 .. j1 need p from N - 1 - i1 + j0 on, and in the product of those queries with those table rows the scores of query i
- * start i1 - i further right than those of i1.
+ * THE SHIFT. Query i and key j need table row p = M - 1 - (M - N + i - j) = N - 1 - i + j. Rows of queries i0 .. i1 and
+ * keys j0 .. j1 need p from N - 1 - i1 + j0 on, and in the product of those queries with those table rows the scores of
+ * query i start i1 - i further right than those of i1.
  */
 #include "kernels/relative_position.h"
 
@@ -91,13 +92,13 @@ static void add_positions(const struct attnzoo_attention *problem, const struct 
         int64_t batch = table->size[ATTNZOO_BATCH] > 1 ? tile->batch : 0;
         struct attnzoo_rows rows = attnzoo_grid_rows(table, batch, part->head, first, known, NULL);
         attnzoo_blas_multiply_transposed(part->row_count, known, columns, scale,
-                                         position_queries(problem, tile, memory) + part->first_row * columns, query_step,
-                                         rows.data, rows.step, shifted, step);
+                                         position_queries(problem, tile, memory) + part->first_row * columns,
+                                         query_step, rows.data, rows.step, shifted, step);
     }
     for (int64_t row = 0; row < part->row_count; row++)
-        attnzoo_kernel_vectors()->add_scaled(
-            strip->scores + (part->first_row - strip->first_row + row) * strip->step,
-            shifted + row * step + (part->row_count - 1 - row), strip->key_count, 1.0f);
+        attnzoo_kernel_vectors()->add_scaled(strip->scores + (part->first_row - strip->first_row + row) * strip->step,
+                                             shifted + row * step + (part->row_count - 1 - row), strip->key_count,
+                                             1.0f);
 }
 
 static void fill(const struct attnzoo_attention *problem, const struct attnzoo_strip *strip, float *memory)

@@ -1,7 +1,7 @@
 /*
- * kernels/relative_position.h: scores of a content and a position term, score_ij = s ((q_i + u) . k_j + (q_i + v) . r_p)
- * with r_p the row of a table for the distance from key j to query i (Dai et al. 2019, arXiv 1901.02860, section 3.3). Only
- * the part of the position scores that a strip needs is made at a time, and shifted there.
+ * kernels/relative_position.h: scores of a content and a position term, score_ij = s ((q_i + u) . k_j + (q_i + v) .
+ * r_p) with r_p the row of a table for the distance from key j to query i (Dai et al. 2019, arXiv 1901.02860, section
+ * 3.3). Only the part of the position scores that a strip needs is made at a time, and shifted there.
  */
 #ifndef ATTNZOO_KERNELS_RELATIVE_POSITION_H
 #define ATTNZOO_KERNELS_RELATIVE_POSITION_H

@@ -4,7 +4,8 @@
  *
  * ACCURACY. exponentials and hyperbolic_tangents are within 2 units in the last place of the exact value for
  * every float, subnormal results included; tests/kernels holds them to it over the whole range (1.01 and 1.33 were the
- * worst of all floats on x86-64, by every path). softmax weights differ from exp only where the result would be subnormal: there they are 0.
+ * worst of all floats on x86-64, by every path). softmax weights differ from exp only where the result would be
+ * subnormal: there they are 0.
  */
 #ifndef ATTNZOO_KERNELS_VECTORS_H
 #define ATTNZOO_KERNELS_VECTORS_H

@@ -100,17 +100,17 @@ static inline lanes hyperbolic_tangent(lanes x)
 }
 
 /* Applies an expression of the lanes `x` to a row in place; the last, partial vector is filled with zeros. */
-#define FOR_EACH_LANES(row, count, expression)                     \
-    do {                                                           \
-        int64_t i = 0;                                             \
-        for (; i + LANES <= (count); i += LANES) {                 \
-            lanes x = load((row) + i);                             \
-            store((row) + i, (expression));                        \
-        }                                                          \
-        if (i < (count)) {                                         \
-            lanes x = load_part((row) + i, (count) - i, 0.0f);     \
-            store_part((row) + i, (expression), (count) - i);      \
-        }                                                          \
+#define FOR_EACH_LANES(row, count, expression)                                                                         \
+    do {                                                                                                               \
+        int64_t i = 0;                                                                                                 \
+        for (; i + LANES <= (count); i += LANES) {                                                                     \
+            lanes x = load((row) + i);                                                                                 \
+            store((row) + i, (expression));                                                                            \
+        }                                                                                                              \
+        if (i < (count)) {                                                                                             \
+            lanes x = load_part((row) + i, (count)-i, 0.0f);                                                           \
+            store_part((row) + i, (expression), (count)-i);                                                            \
+        }                                                                                                              \
     } while (0)
 
 static void exponentials(float *values, int64_t count)

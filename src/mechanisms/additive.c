@@ -1,7 +1,7 @@
 /*
- * mechanisms/additive.c: additive attention, score_ij = w . tanh(Wq q_i + Wk k_j + b) + b_w, A = softmax(score + biases),
- * context = A V (Bahdanau et al. 2015, arXiv 1409.0473, section 3.1 and appendix A.1.2). Shapes and projections are
- * similarity.c's, the scores kernels/additive.c's, the rest the tiled core's.
+ * mechanisms/additive.c: additive attention, score_ij = w . tanh(Wq q_i + Wk k_j + b) + b_w, A = softmax(score +
+ * biases), context = A V (Bahdanau et al. 2015, arXiv 1409.0473, section 3.1 and appendix A.1.2). Shapes and
+ * projections are similarity.c's, the scores kernels/additive.c's, the rest the tiled core's.
  */
 #include "mechanisms/mechanism.h"
 
@@ -12,8 +12,8 @@
 static const struct attnzoo_option_spec options[ATTNZOO_SIMILARITY_OPTION_COUNT] = {
     [ATTNZOO_SIMILARITY_NUM_HEADS] = {"num_heads", ATTNZOO_OPTION_INT, "1", "1", "H; additive attention has one head",
                                       1.0, 1.0, 1.0},
-    [ATTNZOO_SIMILARITY_NUM_KV_HEADS] = {"num_kv_heads", ATTNZOO_OPTION_INT, "num_heads", "1", "G, likewise 1", 1.0, 1.0,
-                                         1.0},
+    [ATTNZOO_SIMILARITY_NUM_KV_HEADS] = {"num_kv_heads", ATTNZOO_OPTION_INT, "num_heads", "1", "G, likewise 1", 1.0,
+                                         1.0, 1.0},
 };
 
 static const struct attnzoo_parameter_spec parameters[] = {ATTNZOO_SIMILARITY_PARAMETERS};
@@ -25,8 +25,8 @@ static const struct attnzoo_slot_spec inputs[] = {
 };
 
 static const struct attnzoo_slot_spec outputs[] = {
-    [ATTNZOO_OUTPUT_CONTEXT] = {"context", "[B, N, Dv]", "the values, summed by the attention; Dv = Ev without value_proj",
-                                true},
+    [ATTNZOO_OUTPUT_CONTEXT] = {"context", "[B, N, Dv]",
+                                "the values, summed by the attention; Dv = Ev without value_proj", true},
     [ATTNZOO_OUTPUT_ATTENTION] = {"attention", "[B, N, M]", "the weight of each key for each query", false},
 };
 

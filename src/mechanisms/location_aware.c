@@ -1,8 +1,8 @@
 /*
  * mechanisms/location_aware.c: location-aware attention, a recurrence over the queries: at step t each key is scored by
- * e_j = beta (w . tanh(Wq q_t + Wk k_j + U f_j + b) + b_w), f = conv(alignment_t-1), and weighed by softmax or by smoothing
- * (Chorowski et al. 2015, arXiv 1506.07503, equations 5 to 9 and section 2.3). Shapes and projections are similarity.c's,
- * convolution and windows kernels/location.c's; each step is one query through the tiled core.
+ * e_j = beta (w . tanh(Wq q_t + Wk k_j + U f_j + b) + b_w), f = conv(alignment_t-1), and weighed by softmax or by
+ * smoothing (Chorowski et al. 2015, arXiv 1506.07503, equations 5 to 9 and section 2.3). Shapes and projections are
+ * similarity.c's, convolution and windows kernels/location.c's; each step is one query through the tiled core.
  *
  * The call's memory:
  *
@@ -87,8 +87,10 @@ enum { FIELD_ALIGNMENT, FIELD_CUMULATIVE, FIELD_COUNT, FIELD_KEY = FIELD_COUNT, 
 
 static const struct attnzoo_slot_spec state_fields[FIELD_COUNT] = {
     [FIELD_ALIGNMENT] = {"alignment", "[B, H, M]", "the last step's alignment", true},
-    [FIELD_CUMULATIVE] = {"cumulative", "[B, H, M]", "the sum of all alignments, the first included; may be left out with "
-                          "feedback=previous", false},
+    [FIELD_CUMULATIVE] = {"cumulative", "[B, H, M]",
+                          "the sum of all alignments, the first included; may be left out with "
+                          "feedback=previous",
+                          false},
 };
 
 struct prepared {
@@ -121,7 +123,8 @@ static attnzoo_status prepare_location(const struct attnzoo_instance *instance, 
         status = attnzoo_shapes_check_parameter(instance, LOCATION_BIAS, &hidden);
     if (status == ATTNZOO_STATUS_OK && !attnzoo_shapes_is_set(instance, LOCATION_WEIGHT) && filters != hidden)
         return attnzoo_base_fail(ATTNZOO_STATUS_SHAPE_MISMATCH,
-                                 "location_conv.weight has %" PRId64 " filters; without location_proj.weight it must have as "
+                                 "location_conv.weight has %" PRId64
+                                 " filters; without location_proj.weight it must have as "
                                  "many as score_proj.weight has columns, %" PRId64,
                                  filters, hidden);
     prepared->layers = (struct attnzoo_location_layers){.convolution = instance->parameters[CONVOLUTION_WEIGHT].data,
@@ -206,7 +209,8 @@ static attnzoo_status check_state(const struct attnzoo_state_content *state, int
     if (key_count <= state->capacity)
         return ATTNZOO_STATUS_OK;
     return attnzoo_base_fail(ATTNZOO_STATUS_INVALID_ARGUMENT,
-                             "the state has room for %" PRId64 " keys, but key has %" PRId64, state->capacity, key_count);
+                             "the state has room for %" PRId64 " keys, but key has %" PRId64, state->capacity,
+                             key_count);
 }
 
 /* Lets keys and values be projected into the state. */
@@ -281,9 +285,9 @@ static attnzoo_status plan(struct run *run)
         !attnzoo_location_scratch_bytes(&run->location, &location_bytes))
         return attnzoo_base_fail_memory(UINT64_MAX);
     attnzoo_status status = attnzoo_attention_make_plan(&run->plan, problem);
-    run->needs = (struct attnzoo_pool_needs){
-        .scratch_bytes = attnzoo_base_maximum(run->plan.scratch_bytes, location_bytes),
-        .threads_wanted = run->plan.threads_wanted};
+    run->needs =
+        (struct attnzoo_pool_needs){.scratch_bytes = attnzoo_base_maximum(run->plan.scratch_bytes, location_bytes),
+                                    .threads_wanted = run->plan.threads_wanted};
     if (status == ATTNZOO_STATUS_OK)
         status = attnzoo_similarity_plan(opened, &end, &run->needs);
     if (status == ATTNZOO_STATUS_OK && !place_zones(run, end))

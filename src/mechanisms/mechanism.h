@@ -14,12 +14,7 @@
 #include <attnzoo/module.h>
 #include <attnzoo/status.h>
 
-enum attnzoo_option_type {
-    ATTNZOO_OPTION_FLOAT,
-    ATTNZOO_OPTION_INT,
-    ATTNZOO_OPTION_BOOL,
-    ATTNZOO_OPTION_CHOICE
-};
+enum attnzoo_option_type { ATTNZOO_OPTION_FLOAT, ATTNZOO_OPTION_INT, ATTNZOO_OPTION_BOOL, ATTNZOO_OPTION_CHOICE };
 
 /** Bounds are inclusive. A bool is 0 or 1, a choice the number of its name in bounds_text. */
 struct attnzoo_option_spec {

@@ -1,7 +1,7 @@
 /*
- * mechanisms/multi_head.c: multi-head attention: head_h = attention(Wq_h query, Wk_h key, Wv_h value) with the scaled dot
- * product, context = Wo concat(head_1, ..., head_H) (Vaswani et al. 2017, arXiv 1706.03762, section 3.2.2). The work is
- * projected_heads.c's and the tiled core's.
+ * mechanisms/multi_head.c: multi-head attention: head_h = attention(Wq_h query, Wk_h key, Wv_h value) with the scaled
+ * dot product, context = Wo concat(head_1, ..., head_H) (Vaswani et al. 2017, arXiv 1706.03762, section 3.2.2). The
+ * work is projected_heads.c's and the tiled core's.
  */
 #include "mechanisms/mechanism.h"
 

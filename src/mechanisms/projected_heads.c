@@ -1,6 +1,6 @@
 /*
- * mechanisms/projected_heads.c: preparing and checking calls of mechanisms with projected heads. The run of a checked call
- * is in projected_heads_run.c.
+ * mechanisms/projected_heads.c: preparing and checking calls of mechanisms with projected heads. The run of a checked
+ * call is in projected_heads_run.c.
  */
 #include "mechanisms/projected_heads.h"
 

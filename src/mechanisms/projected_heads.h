@@ -1,8 +1,8 @@
 /*
  * mechanisms/projected_heads.h: what the mechanisms share that project query, key and value, split them into heads,
- * attend in each head, and join the heads again: parameters, shapes, self-attention in one product, the key/value cache,
- * the output projection. How a score is made is the mechanism's own. Vaswani et al. 2017 (arXiv 1706.03762), section
- * 3.2.2; grouped heads: Ainslie et al. 2023 (arXiv 2305.13245).
+ * attend in each head, and join the heads again: parameters, shapes, self-attention in one product, the key/value
+ * cache, the output projection. How a score is made is the mechanism's own. Vaswani et al. 2017 (arXiv 1706.03762),
+ * section 3.2.2; grouped heads: Ainslie et al. 2023 (arXiv 2305.13245).
  */
 #ifndef ATTNZOO_MECHANISMS_PROJECTED_HEADS_H
 #define ATTNZOO_MECHANISMS_PROJECTED_HEADS_H
@@ -34,43 +34,67 @@ enum {
     ATTNZOO_HEADS_PARAMETER_COUNT
 };
 
-#define ATTNZOO_HEADS_OPTIONS                                                                                      \
-    [ATTNZOO_HEADS_NUM_HEADS] = {"num_heads", ATTNZOO_OPTION_INT, "1", ">= 1", "H, the heads that query splits into", 1.0, \
-                                 1.0, 0x1p31},                                                                     \
-    [ATTNZOO_HEADS_NUM_KV_HEADS] = {"num_kv_heads", ATTNZOO_OPTION_INT, "num_heads", ">= 1, divides num_heads",     \
-                                    "G, the heads that key and value split into; query head h reads head h / (H/G)", \
-                                    1.0, 1.0, 0x1p31},                                                             \
-    [ATTNZOO_HEADS_SCALE] = {"scale", ATTNZOO_OPTION_FLOAT, "1/sqrt(D)", "finite",                                  \
-                             "multiplies the scores; D is the size of a head", 0.0, -FLT_MAX, FLT_MAX},             \
-    [ATTNZOO_HEADS_SOFTCAP] = {"softcap", ATTNZOO_OPTION_FLOAT, "0", "0 (off), or a positive normal number",        \
-                               "c > 0 bounds the scores smoothly, c tanh(score / c), before biases and masks", 0.0, \
-                               0.0, FLT_MAX},                                                                      \
-    [ATTNZOO_HEADS_AVERAGE] = {"average_heads", ATTNZOO_OPTION_BOOL, "false", "true or false",                      \
-                               "gives the attention averaged over the heads, [B, N, M]", 0.0, 0.0, 1.0}
+#define ATTNZOO_HEADS_OPTIONS                                                                                          \
+    [ATTNZOO_HEADS_NUM_HEADS] =                                                                                        \
+        {"num_heads", ATTNZOO_OPTION_INT, "1", ">= 1", "H, the heads that query splits into", 1.0, 1.0, 0x1p31},       \
+    [ATTNZOO_HEADS_NUM_KV_HEADS] = {"num_kv_heads",                                                                    \
+                                    ATTNZOO_OPTION_INT,                                                                \
+                                    "num_heads",                                                                       \
+                                    ">= 1, divides num_heads",                                                         \
+                                    "G, the heads that key and value split into; query head h reads head h / (H/G)",   \
+                                    1.0,                                                                               \
+                                    1.0,                                                                               \
+                                    0x1p31},                                                                           \
+    [ATTNZOO_HEADS_SCALE] = {"scale",                                                                                  \
+                             ATTNZOO_OPTION_FLOAT,                                                                     \
+                             "1/sqrt(D)",                                                                              \
+                             "finite",                                                                                 \
+                             "multiplies the scores; D is the size of a head",                                         \
+                             0.0,                                                                                      \
+                             -FLT_MAX,                                                                                 \
+                             FLT_MAX},                                                                                 \
+    [ATTNZOO_HEADS_SOFTCAP] = {"softcap",                                                                              \
+                               ATTNZOO_OPTION_FLOAT,                                                                   \
+                               "0",                                                                                    \
+                               "0 (off), or a positive normal number",                                                 \
+                               "c > 0 bounds the scores smoothly, c tanh(score / c), before biases and masks",         \
+                               0.0,                                                                                    \
+                               0.0,                                                                                    \
+                               FLT_MAX},                                                                               \
+    [ATTNZOO_HEADS_AVERAGE] = {"average_heads",                                                                        \
+                               ATTNZOO_OPTION_BOOL,                                                                    \
+                               "false",                                                                                \
+                               "true or false",                                                                        \
+                               "gives the attention averaged over the heads, [B, N, M]",                               \
+                               0.0,                                                                                    \
+                               0.0,                                                                                    \
+                               1.0}
 
-#define ATTNZOO_HEADS_PARAMETERS                                                                                   \
-    [ATTNZOO_HEADS_QUERY_WEIGHT] = {"query_proj.weight", "[H*D, Eq]", "makes the heads' queries", 2, true},         \
-    [ATTNZOO_HEADS_QUERY_BIAS] = {"query_proj.bias", "[H*D]", "added to them", 1, false},                           \
-    [ATTNZOO_HEADS_KEY_WEIGHT] = {"key_proj.weight", "[G*D, Ek]", "makes the heads' keys", 2, true},                \
-    [ATTNZOO_HEADS_KEY_BIAS] = {"key_proj.bias", "[G*D]", "added to them", 1, false},                               \
-    [ATTNZOO_HEADS_VALUE_WEIGHT] = {"value_proj.weight", "[G*Dv, Ev]", "makes the heads' values", 2, true},         \
-    [ATTNZOO_HEADS_VALUE_BIAS] = {"value_proj.bias", "[G*Dv]", "added to them", 1, false},                          \
-    [ATTNZOO_HEADS_OUT_WEIGHT] = {"out_proj.weight", "[Eo, H*Dv]", "joins the heads' contexts", 2, false},          \
+#define ATTNZOO_HEADS_PARAMETERS                                                                                       \
+    [ATTNZOO_HEADS_QUERY_WEIGHT] = {"query_proj.weight", "[H*D, Eq]", "makes the heads' queries", 2, true},            \
+    [ATTNZOO_HEADS_QUERY_BIAS] = {"query_proj.bias", "[H*D]", "added to them", 1, false},                              \
+    [ATTNZOO_HEADS_KEY_WEIGHT] = {"key_proj.weight", "[G*D, Ek]", "makes the heads' keys", 2, true},                   \
+    [ATTNZOO_HEADS_KEY_BIAS] = {"key_proj.bias", "[G*D]", "added to them", 1, false},                                  \
+    [ATTNZOO_HEADS_VALUE_WEIGHT] = {"value_proj.weight", "[G*Dv, Ev]", "makes the heads' values", 2, true},            \
+    [ATTNZOO_HEADS_VALUE_BIAS] = {"value_proj.bias", "[G*Dv]", "added to them", 1, false},                             \
+    [ATTNZOO_HEADS_OUT_WEIGHT] = {"out_proj.weight", "[Eo, H*Dv]", "joins the heads' contexts", 2, false},             \
     [ATTNZOO_HEADS_OUT_BIAS] = {"out_proj.bias", "[Eo]", "added to the result, also where nothing was seen", 1, false}
 
-#define ATTNZOO_HEADS_INPUTS                                                                                \
-    [ATTNZOO_INPUT_QUERY] = {"query", "[B, N, Eq]", "what is looked for", true},                            \
-    [ATTNZOO_INPUT_KEY] = {"key", "[B, M, Ek]", "what each glimpse offers to be found by", true},           \
+#define ATTNZOO_HEADS_INPUTS                                                                                           \
+    [ATTNZOO_INPUT_QUERY] = {"query", "[B, N, Eq]", "what is looked for", true},                                       \
+    [ATTNZOO_INPUT_KEY] = {"key", "[B, M, Ek]", "what each glimpse offers to be found by", true},                      \
     [ATTNZOO_INPUT_VALUE] = {"value", "[B, M, Ev]", "what each glimpse gives when it is found", true}
 
-#define ATTNZOO_HEADS_OUTPUTS                                                                                       \
-    [ATTNZOO_OUTPUT_CONTEXT] = {"context", "[B, N, Eo]", "the heads' contexts joined; Eo = H*Dv without out_proj", true}, \
-    [ATTNZOO_OUTPUT_ATTENTION] = {"attention", "[B, H, N, M]",                                                      \
+#define ATTNZOO_HEADS_OUTPUTS                                                                                          \
+    [ATTNZOO_OUTPUT_CONTEXT] = {"context", "[B, N, Eo]", "the heads' contexts joined; Eo = H*Dv without out_proj",     \
+                                true},                                                                                 \
+    [ATTNZOO_OUTPUT_ATTENTION] = {"attention", "[B, H, N, M]",                                                         \
                                   "the weight of each key for each query; [B, N, M] with average_heads", false}
 
-#define ATTNZOO_HEADS_STATE_FIELDS                                                                       \
-    {"key", "[B, G, T, D]", "the projected keys of the calls so far", true}, {                           \
-        "value", "[B, G, T, Dv]", "the projected values of the calls so far", true                       \
+#define ATTNZOO_HEADS_STATE_FIELDS                                                                                     \
+    {"key", "[B, G, T, D]", "the projected keys of the calls so far", true},                                           \
+    {                                                                                                                  \
+        "value", "[B, G, T, Dv]", "the projected values of the calls so far", true                                     \
     }
 
 /** What prepare makes. First in a mechanism's own prepared data, if it has more. */

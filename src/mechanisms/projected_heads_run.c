@@ -124,7 +124,8 @@ static bool place_zones(struct run *run)
     int64_t values = is_cached ? 0 : attnzoo_grid_element_count(&problem->value);
     int64_t joined = has_out(run) ? attnzoo_grid_element_count(&run->joined) : 0;
     int64_t extra = opened->extra != NULL ? attnzoo_grid_element_count(&opened->extra->parts[0]) : 0;
-    return attnzoo_pool_place(&end, &run->query_offset, attnzoo_grid_element_count(&problem->query), 1, sizeof(float)) &&
+    return attnzoo_pool_place(&end, &run->query_offset, attnzoo_grid_element_count(&problem->query), 1,
+                              sizeof(float)) &&
            attnzoo_pool_place(&end, &run->key_offset, keys, 1, sizeof(float)) &&
            attnzoo_pool_place(&end, &run->value_offset, values, 1, sizeof(float)) &&
            attnzoo_pool_place(&end, &run->joined_offset, joined, 1, sizeof(float)) &&
@@ -189,8 +190,8 @@ static void point(struct run *run, char *memory)
     choose_layers(run);
 }
 
-/* Which rows may be read: queries before their length; keys that some query may see, or, where later calls will see them
- * too, all before their length. */
+/* Which rows may be read: queries before their length; keys that some query may see, or, where later calls will see
+ * them too, all before their length. */
 static void set_spans(struct run *run, char *memory)
 {
     struct attnzoo_heads_call *opened = run->opened;

@@ -12,11 +12,8 @@ extern const struct attnzoo_mechanism attnzoo_mechanism_additive;
 extern const struct attnzoo_mechanism attnzoo_mechanism_location_aware;
 
 static const struct attnzoo_mechanism *const mechanisms[] = {
-    &attnzoo_mechanism_scaled_dot_product,
-    &attnzoo_mechanism_multi_head,
-    &attnzoo_mechanism_relative_multi_head,
-    &attnzoo_mechanism_additive,
-    &attnzoo_mechanism_location_aware,
+    &attnzoo_mechanism_scaled_dot_product, &attnzoo_mechanism_multi_head,     &attnzoo_mechanism_relative_multi_head,
+    &attnzoo_mechanism_additive,           &attnzoo_mechanism_location_aware,
 };
 
 int32_t attnzoo_registry_count(void)

@@ -3,8 +3,8 @@
  *
  *   transformer_xl   score_ij = s ((q_i + u) . k_j + (q_i + v) . r(i, j)), r = Wp position (Dai et al. 2019, arXiv
  *                    1901.02860, section 3.3, where Wp is W_k,R and u, v are biases in place of position queries)
- *   shaw             score_ij = s q_i . (k_j + aK_c), context_i = sum_j A_ij (v_j + aV_c), c the clipped distance (Shaw et
- *                    al. 2018, arXiv 1803.02155, equations 3 and 4)
+ *   shaw             score_ij = s q_i . (k_j + aK_c), context_i = sum_j A_ij (v_j + aV_c), c the clipped distance (Shaw
+ *                    et al. 2018, arXiv 1803.02155, equations 3 and 4)
  *
  * Query i stands at M - N + i, key j at j. Heads, projections and cache are projected_heads.c's, the scores those of
  * kernels/relative_position.c and relative_distance.c.
@@ -26,8 +26,8 @@ enum { TRANSFORMER_XL, SHAW };
 static const struct attnzoo_option_spec options[OPTION_COUNT] = {
     ATTNZOO_HEADS_OPTIONS,
     [OPTION_FLAVOR] = {"flavor", ATTNZOO_OPTION_CHOICE, "transformer_xl", "transformer_xl|shaw",
-                       "how distances enter: by a table of positions, or by vectors for clipped distances", TRANSFORMER_XL,
-                       TRANSFORMER_XL, SHAW},
+                       "how distances enter: by a table of positions, or by vectors for clipped distances",
+                       TRANSFORMER_XL, TRANSFORMER_XL, SHAW},
 };
 
 enum {
@@ -42,21 +42,24 @@ enum {
 
 static const struct attnzoo_parameter_spec parameters[PARAMETER_COUNT] = {
     ATTNZOO_HEADS_PARAMETERS,
-    [POSITION_WEIGHT] = {"pos_proj.weight", "[H*D, E]", "makes r of the table's rows; flavor=transformer_xl needs it", 2, false},
+    [POSITION_WEIGHT] = {"pos_proj.weight", "[H*D, E]", "makes r of the table's rows; flavor=transformer_xl needs it",
+                         2, false},
     [POSITION_BIAS] = {"pos_proj.bias", "[H*D]", "added to them; transformer_xl only", 1, false},
     [CONTENT_BIAS] = {"u_bias", "[H, D]", "u, added to the query that meets the keys; transformer_xl only", 2, false},
-    [POSITION_QUERY_BIAS] = {"v_bias", "[H, D]", "v, added to the query that meets the positions; transformer_xl only", 2,
-                             false},
-    [RELATIVE_KEY] = {"relative_key", "[2k+1, D]", "aK, one vector for each clipped distance; flavor=shaw needs it", 2, false},
+    [POSITION_QUERY_BIAS] = {"v_bias", "[H, D]", "v, added to the query that meets the positions; transformer_xl only",
+                             2, false},
+    [RELATIVE_KEY] = {"relative_key", "[2k+1, D]", "aK, one vector for each clipped distance; flavor=shaw needs it", 2,
+                      false},
     [RELATIVE_VALUE] = {"relative_value", "[2k+1, Dv]", "aV, likewise; shaw only", 2, false},
 };
 
 static const struct attnzoo_slot_spec inputs[] = {
     ATTNZOO_HEADS_INPUTS,
-    [ATTNZOO_INPUT_POSITION] = {"position", "[P, E]",
-                                "row p is for the distance M - 1 - p; P = M + N - 1, or M under a causal mask; [B, P, E] for "
-                                "one a batch; flavor=transformer_xl needs it",
-                                false},
+    [ATTNZOO_INPUT_POSITION] =
+        {"position", "[P, E]",
+         "row p is for the distance M - 1 - p; P = M + N - 1, or M under a causal mask; [B, P, E] for "
+         "one a batch; flavor=transformer_xl needs it",
+         false},
 };
 
 static const struct attnzoo_slot_spec outputs[] = {ATTNZOO_HEADS_OUTPUTS};
@@ -81,9 +84,12 @@ static attnzoo_status check_flavor(const struct attnzoo_instance *instance, int 
         int flavor;
         bool is_required;
     } rules[] = {
-        {POSITION_WEIGHT, TRANSFORMER_XL, true}, {POSITION_BIAS, TRANSFORMER_XL, false},
-        {CONTENT_BIAS, TRANSFORMER_XL, false},   {POSITION_QUERY_BIAS, TRANSFORMER_XL, false},
-        {RELATIVE_KEY, SHAW, true},              {RELATIVE_VALUE, SHAW, false},
+        {POSITION_WEIGHT, TRANSFORMER_XL, true},
+        {POSITION_BIAS, TRANSFORMER_XL, false},
+        {CONTENT_BIAS, TRANSFORMER_XL, false},
+        {POSITION_QUERY_BIAS, TRANSFORMER_XL, false},
+        {RELATIVE_KEY, SHAW, true},
+        {RELATIVE_VALUE, SHAW, false},
     };
     static const char *const names[] = {"transformer_xl", "shaw"};
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
@@ -103,8 +109,7 @@ static attnzoo_status check_flavor(const struct attnzoo_instance *instance, int 
 static attnzoo_status prepare_transformer_xl(const struct attnzoo_instance *instance, struct prepared *prepared)
 {
     const struct attnzoo_heads *heads = &prepared->heads;
-    attnzoo_status status =
-        attnzoo_shapes_read_layer(instance, POSITION_WEIGHT, POSITION_BIAS, &prepared->position);
+    attnzoo_status status = attnzoo_shapes_read_layer(instance, POSITION_WEIGHT, POSITION_BIAS, &prepared->position);
     const int64_t weight_shape[] = {heads->head_count * heads->head_size, prepared->position.inputs};
     const int64_t bias_shape[] = {heads->head_count, heads->head_size};
     if (status == ATTNZOO_STATUS_OK)
@@ -198,11 +203,12 @@ static attnzoo_status open_position(const struct prepared *prepared, const struc
                                  rows, two_sided_rows, keys);
     if (!is_two_sided && !sees_no_future(&opened->problem))
         return attnzoo_base_fail(ATTNZOO_STATUS_SHAPE_MISMATCH,
-                                 "position has M = %" PRId64 " rows, but the mask lets queries see keys after them, so it "
+                                 "position has M = %" PRId64
+                                 " rows, but the mask lets queries see keys after them, so it "
                                  "must have M + N - 1 = %" PRIu64,
                                  rows, two_sided_rows);
-    *projection = (struct attnzoo_projection){
-        .input = input, .weight = layer->weight, .bias = layer->bias, .part_count = 1};
+    *projection =
+        (struct attnzoo_projection){.input = input, .weight = layer->weight, .bias = layer->bias, .part_count = 1};
     if (!attnzoo_grid_make_compact(&projection->parts[0], batches, heads->head_count, rows, heads->head_size))
         return attnzoo_base_fail_memory(UINT64_MAX);
     return ATTNZOO_STATUS_OK;
@@ -219,9 +225,8 @@ static attnzoo_status forward(const struct attnzoo_instance *instance, const str
     const struct attnzoo_relative_position position = {.content_bias = prepared->content_bias,
                                                        .position_bias = prepared->position_bias,
                                                        .table = &projection.parts[0]};
-    const struct attnzoo_relative_distance distance = {.keys = prepared->relative_key,
-                                                       .values = prepared->relative_value,
-                                                       .largest = prepared->largest_distance};
+    const struct attnzoo_relative_distance distance = {
+        .keys = prepared->relative_key, .values = prepared->relative_value, .largest = prepared->largest_distance};
     if (prepared->flavor == TRANSFORMER_XL) {
         status = open_position(prepared, &opened, &projection);
         opened.extra = &projection;
@@ -230,8 +235,8 @@ static attnzoo_status forward(const struct attnzoo_instance *instance, const str
     } else {
         if (call->inputs[ATTNZOO_INPUT_POSITION] != NULL)
             return attnzoo_base_fail(ATTNZOO_STATUS_UNSUPPORTED, "flavor=shaw takes no position");
-        opened.problem.source = distance.values == NULL ? &attnzoo_kernel_relative_distance
-                                                        : &attnzoo_kernel_relative_distance_with_values;
+        opened.problem.source =
+            distance.values == NULL ? &attnzoo_kernel_relative_distance : &attnzoo_kernel_relative_distance_with_values;
         opened.problem.source_data = &distance;
     }
     return status == ATTNZOO_STATUS_OK ? attnzoo_heads_run(&opened) : status;
@@ -242,8 +247,9 @@ const struct attnzoo_mechanism attnzoo_mechanism_relative_multi_head = {
     .summary = "multi-head attention that knows the distance from query to key",
     .formula = "transformer_xl: score = s ((q + u).k + (q + v).r), r = Wp position; shaw: score = s q.(k + aK), "
                "context = A (v + aV); heads and out_proj as multi_head",
-    .source = "Dai et al. 2019, Transformer-XL, arXiv 1901.02860; Shaw et al. 2018, Self-Attention with Relative Position "
-              "Representations, arXiv 1803.02155",
+    .source =
+        "Dai et al. 2019, Transformer-XL, arXiv 1901.02860; Shaw et al. 2018, Self-Attention with Relative Position "
+        "Representations, arXiv 1803.02155",
     .options = options,
     .parameters = parameters,
     .inputs = inputs,

@@ -109,8 +109,8 @@ static attnzoo_status check_outputs(const struct attnzoo_call *call, struct attn
 {
     const int64_t *query = problem->query.size;
     int64_t size[ATTNZOO_GRID_RANK] = {query[0], query[1], query[2], problem->value.size[ATTNZOO_COLUMN]};
-    attnzoo_status status = attnzoo_shapes_check_output(call->outputs[ATTNZOO_OUTPUT_CONTEXT], "context", size, ATTNZOO_GRID_RANK,
-                                         &problem->context);
+    attnzoo_status status = attnzoo_shapes_check_output(call->outputs[ATTNZOO_OUTPUT_CONTEXT], "context", size,
+                                                        ATTNZOO_GRID_RANK, &problem->context);
     const struct attnzoo_view *attention = call->outputs[ATTNZOO_OUTPUT_ATTENTION];
     problem->wants_attention = attention != NULL;
     size[ATTNZOO_COLUMN] = problem->key.size[ATTNZOO_ROW];

@@ -56,7 +56,8 @@ struct attnzoo_layer {
     int64_t inputs;
 };
 
-/** Reads a layer from the parameters [outputs, inputs] and [outputs], of which the first must be set if the second is. */
+/** Reads a layer from the parameters [outputs, inputs] and [outputs], of which the first must be set if the
+ * second is. */
 attnzoo_status attnzoo_shapes_read_layer(const struct attnzoo_instance *instance, int32_t weight, int32_t bias,
                                          struct attnzoo_layer *layer);
 

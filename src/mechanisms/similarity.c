@@ -84,7 +84,8 @@ static attnzoo_status check_features(const struct attnzoo_view *view, int32_t pl
     int64_t features = view->shape[view->rank - 1];
     if (head_size >= 0 && features != head_count * head_size)
         return attnzoo_base_fail(ATTNZOO_STATUS_SHAPE_MISMATCH,
-                                 "%s has %" PRId64 " features, but without %s it must have %" PRId64 " heads of %" PRId64,
+                                 "%s has %" PRId64 " features, but without %s it must have %" PRId64
+                                 " heads of %" PRId64,
                                  name, features, weight_names[place], head_count, head_size);
     if (features % head_count != 0)
         return attnzoo_base_fail(ATTNZOO_STATUS_SHAPE_MISMATCH,
@@ -137,8 +138,8 @@ static int32_t full_shape(const struct attnzoo_attention *problem, int32_t outpu
 
 attnzoo_status attnzoo_similarity_output_shape(const struct attnzoo_instance *instance,
                                                const struct attnzoo_view *const *inputs,
-                                               const struct attnzoo_state_content *state, int32_t output,
-                                               int32_t *rank, int64_t *shape)
+                                               const struct attnzoo_state_content *state, int32_t output, int32_t *rank,
+                                               int64_t *shape)
 {
     (void)state;
     struct attnzoo_similarity_call opened = {0};
@@ -173,8 +174,8 @@ static attnzoo_status check_outputs(struct attnzoo_similarity_call *opened)
     return status;
 }
 
-attnzoo_status attnzoo_similarity_open(struct attnzoo_similarity_call *opened,
-                                       const struct attnzoo_instance *instance, const struct attnzoo_call *call)
+attnzoo_status attnzoo_similarity_open(struct attnzoo_similarity_call *opened, const struct attnzoo_instance *instance,
+                                       const struct attnzoo_call *call)
 {
     const struct attnzoo_similarity *similarity = instance->prepared;
     struct attnzoo_attention *problem = &opened->problem;
@@ -184,9 +185,8 @@ attnzoo_status attnzoo_similarity_open(struct attnzoo_similarity_call *opened,
         status = check_outputs(opened);
     if (status != ATTNZOO_STATUS_OK)
         return status;
-    opened->additive = (struct attnzoo_additive){.score_weight = similarity->score_weight,
-                                                 .score_bias = similarity->score_bias,
-                                                 .bias = similarity->bias};
+    opened->additive = (struct attnzoo_additive){
+        .score_weight = similarity->score_weight, .score_bias = similarity->score_bias, .bias = similarity->bias};
     problem->query_count = problem->query.size[ATTNZOO_ROW];
     problem->scale = 1.0f;
     problem->source = &attnzoo_kernel_additive;
@@ -204,16 +204,13 @@ attnzoo_status attnzoo_similarity_plan(struct attnzoo_similarity_call *opened, i
         opened->offsets[place] = -1;
         if (opened->layers[place].weight == NULL)
             continue;
-        attnzoo_status status =
-            attnzoo_projection_make_plan(&opened->layer_plans[place], &opened->layers[place]);
+        attnzoo_status status = attnzoo_projection_make_plan(&opened->layer_plans[place], &opened->layers[place]);
         if (status != ATTNZOO_STATUS_OK)
             return status;
-        needs->scratch_bytes =
-            attnzoo_base_maximum(needs->scratch_bytes, opened->layer_plans[place].scratch_bytes);
-        needs->threads_wanted =
-            attnzoo_base_maximum(needs->threads_wanted, opened->layer_plans[place].threads_wanted);
-        if (output->data == NULL && !attnzoo_pool_place(end, &opened->offsets[place],
-                                                        attnzoo_grid_element_count(output), 1, sizeof(float)))
+        needs->scratch_bytes = attnzoo_base_maximum(needs->scratch_bytes, opened->layer_plans[place].scratch_bytes);
+        needs->threads_wanted = attnzoo_base_maximum(needs->threads_wanted, opened->layer_plans[place].threads_wanted);
+        if (output->data == NULL &&
+            !attnzoo_pool_place(end, &opened->offsets[place], attnzoo_grid_element_count(output), 1, sizeof(float)))
             return attnzoo_base_fail_memory(UINT64_MAX);
     }
     return ATTNZOO_STATUS_OK;

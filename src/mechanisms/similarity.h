@@ -1,6 +1,7 @@
 /*
- * mechanisms/similarity.h: what the mechanisms with an additive similarity share: parameters, shapes, the projections of
- * query, key and value where there are any. How often and with what location terms scores are made is the mechanism's own.
+ * mechanisms/similarity.h: what the mechanisms with an additive similarity share: parameters, shapes, the projections
+ * of query, key and value where there are any. How often and with what location terms scores are made is the
+ * mechanism's own.
  */
 #ifndef ATTNZOO_MECHANISMS_SIMILARITY_H
 #define ATTNZOO_MECHANISMS_SIMILARITY_H
@@ -60,8 +61,8 @@ attnzoo_status attnzoo_similarity_prepare(const struct attnzoo_instance *instanc
 
 attnzoo_status attnzoo_similarity_output_shape(const struct attnzoo_instance *instance,
                                                const struct attnzoo_view *const *inputs,
-                                               const struct attnzoo_state_content *state, int32_t output,
-                                               int32_t *rank, int64_t *shape);
+                                               const struct attnzoo_state_content *state, int32_t output, int32_t *rank,
+                                               int64_t *shape);
 
 enum { ATTNZOO_SIMILARITY_LAYERS = 3 };
 
@@ -82,8 +83,8 @@ struct attnzoo_similarity_call {
 };
 
 /** Checks a call and describes it. */
-attnzoo_status attnzoo_similarity_open(struct attnzoo_similarity_call *opened,
-                                       const struct attnzoo_instance *instance, const struct attnzoo_call *call);
+attnzoo_status attnzoo_similarity_open(struct attnzoo_similarity_call *opened, const struct attnzoo_instance *instance,
+                                       const struct attnzoo_call *call);
 
 /** Plans the layers, and gives what they make a place in the call's memory, unless data is set already. */
 attnzoo_status attnzoo_similarity_plan(struct attnzoo_similarity_call *opened, int64_t *end,

@@ -38,7 +38,8 @@ struct attnzoo_pool_needs {
     int64_t threads_wanted;
 };
 
-/** Gives a zone of count * each elements its place in a call's memory, and moves the end; false if that does not fit. */
+/** Gives a zone of count * each elements its place in a call's memory, and moves the end; false if that does
+ * not fit. */
 static inline bool attnzoo_pool_place(int64_t *end, int64_t *offset, int64_t count, int64_t each, int64_t element_size)
 {
     int64_t bytes;

@@ -50,8 +50,7 @@ static void create(struct problem *problem, struct sizes sizes)
     problem->bias = make_floats(outputs);
     problem->spans = calloc((size_t)sizes.batches + 1, sizeof *problem->spans);
     assert_non_null(problem->spans);
-    assert_true(
-        attnzoo_grid_make_compact(&problem->projection.input, sizes.batches, 1, sizes.rows, sizes.inputs));
+    assert_true(attnzoo_grid_make_compact(&problem->projection.input, sizes.batches, 1, sizes.rows, sizes.inputs));
     problem->projection.input.data = (char *)problem->input;
     problem->projection.weight = problem->weight;
     problem->projection.bias = problem->bias;
@@ -80,8 +79,7 @@ static void solve(struct problem *problem, struct attnzoo_pool *pool)
 
 static bool may_read(const struct problem *problem, int64_t batch, int64_t row)
 {
-    return problem->projection.spans == NULL ||
-           (row >= problem->spans[batch].first && row < problem->spans[batch].end);
+    return problem->projection.spans == NULL || (row >= problem->spans[batch].first && row < problem->spans[batch].end);
 }
 
 /* n products and their sum in any order, and the bias: (n + 1) roundings at most, each of 2^-24 of the magnitudes. */
@@ -113,9 +111,9 @@ static void check_row(const struct problem *problem, int64_t batch, int64_t row,
 static void layers_agree_with_plain_loops(void **state)
 {
     (void)state;
-    static const struct sizes cases[] = {{2, 5, 7, 3, {4, 0, 9}},    {1, 1, 300, 2, {40, 33, 64}}, {3, 0, 4, 1, {2, 2, 2}},
-                                         {2, 300, 17, 1, {5, 1, 1}}, {1, 4, 0, 2, {3, 3, 1}},      {0, 4, 3, 1, {1, 1, 1}},
-                                         {1, 513, 3, 4, {90, 1, 7}}};
+    static const struct sizes cases[] = {
+        {2, 5, 7, 3, {4, 0, 9}}, {1, 1, 300, 2, {40, 33, 64}}, {3, 0, 4, 1, {2, 2, 2}},   {2, 300, 17, 1, {5, 1, 1}},
+        {1, 4, 0, 2, {3, 3, 1}}, {0, 4, 3, 1, {1, 1, 1}},      {1, 513, 3, 4, {90, 1, 7}}};
     struct attnzoo_pool *pool = NULL;
     assert_int_equal(attnzoo_pool_create(&pool, 3), ATTNZOO_STATUS_OK);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
@@ -160,8 +158,7 @@ static void rows_by_themselves_do_not_depend_on_their_number(void **state)
             for (int64_t head = 0; head < 2; head++) {
                 int64_t columns = one.sizes.columns[part];
                 assert_memory_equal(one.outputs[part] + head * columns,
-                                    all.outputs[part] + (head * ROWS + row) * columns,
-                                    (size_t)columns * sizeof(float));
+                                    all.outputs[part] + (head * ROWS + row) * columns, (size_t)columns * sizeof(float));
             }
         destroy(&one);
     }

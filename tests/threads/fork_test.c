@@ -146,7 +146,8 @@ static void p47_fork_beside_running_calls(void **state)
 {
     (void)state;
 #if defined(__SANITIZE_ADDRESS__)
-    /* Its allocator's locks are not taken before a fork, so a child may wait for one that a thread of the parent held. */
+    /* Its allocator's locks are not taken before a fork, so a child may wait for one that a thread of the
+     * parent held. */
     print_message("not under AddressSanitizer, whose allocator does not survive a fork beside running threads\n");
     skip();
 #endif

@@ -229,6 +229,30 @@ class TestStates(LayerTest):
         key = self.tokens @ self.weights["key_proj.weight"].T + self.weights["key_proj.bias"]
         self.assert_close(fields["key"], key.reshape(2, 6, HEADS, -1).transpose(0, 2, 1, 3))
 
+    def test_prompts_of_different_lengths(self):
+        """As doc/multi_head.md has it: padded on the right, the holes hidden by a mask in later calls."""
+        lengths, steps, longest = (3, 1), 2, 3
+        prompt = np.full((2, longest, SIZE), np.nan, np.float32)
+        for batch, length in enumerate(lengths):
+            prompt[batch, :length] = self.tokens[batch, :length]
+        np.save(self.folder / "ragged.npy", prompt)
+        np.save(self.folder / "lengths.npy", np.array(lengths))
+        self.step("ragged", "--key-lengths", "lengths.npy", "--query-lengths", "lengths.npy", "--state-out",
+                  "s.safetensors")
+        self.assertEqual(np.abs(read_safetensors(self.folder / "s.safetensors")["key"][1, :, 1:]).max(), 0)
+        for step in range(steps):
+            token = [self.tokens[batch, length + step] for batch, length in enumerate(lengths)]
+            np.save(self.folder / "token.npy", np.stack(token)[:, None])
+            allowed = np.ones((2, 1, 1, longest + step + 1), bool)
+            for batch, length in enumerate(lengths):
+                allowed[batch, ..., length:longest] = False
+            np.save(self.folder / "holes.npy", allowed)
+            context = self.step("token", "--mask", "holes.npy", "--state-in", "s.safetensors", "--state-out",
+                                "s.safetensors")
+            for batch, length in enumerate(lengths):
+                seen = self.tokens[batch:batch + 1, :length + step + 1]
+                self.assert_close(context[batch:batch + 1], multi_head(self.weights, seen[:, -1:], seen)[0])
+
     def test_a_state_survives_files_to_the_bit(self):
         self.step("prompt", "--state-out", "one.safetensors")
         np.save(self.folder / "none.npy", self.tokens[:, :0])

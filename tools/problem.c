@@ -72,11 +72,21 @@ enum outcome fail_usage(const char *format, ...)
     return OUTCOME_USAGE;
 }
 
+const char *library_message(void)
+{
+    static const char prefix[] = "attnzoo_", separator[] = ": ";
+    const char *message = attnzoo_last_error();
+    if (strncmp(message, prefix, strlen(prefix)) != 0)
+        return message;
+    const char *rest = message + strspn(message, "abcdefghijklmnopqrstuvwxyz_");
+    return strncmp(rest, separator, strlen(separator)) == 0 ? rest + strlen(separator) : message;
+}
+
 enum outcome check_library(attnzoo_status status, const char *where)
 {
     if (status == ATTNZOO_STATUS_OK)
         return OUTCOME_OK;
-    return fail("%s: %s", where, attnzoo_last_error());
+    return fail("%s: %s", where, library_message());
 }
 
 enum outcome check_library_usage(attnzoo_status status, const char *where)

@@ -16,6 +16,12 @@ enum outcome fail(const char *format, ...) __attribute__((format(printf, 1, 2)))
 /* Records what went wrong and returns OUTCOME_USAGE. */
 enum outcome fail_usage(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
+/*
+ * What the library says of its last call, without the name of the C function in front, which the user of the command has
+ * not called.
+ */
+const char *library_message(void);
+
 /* As fail(), for a library call that did not succeed; OUTCOME_OK if it did. `where` is what the call was about. */
 enum outcome check_library(attnzoo_status status, const char *where);
 

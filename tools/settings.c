@@ -63,7 +63,7 @@ static bool mentions_parameter(const char *text, const char *mechanism)
 
 enum outcome settings_judge(attnzoo_status status, const struct run_arguments *arguments)
 {
-    const char *text = attnzoo_last_error();
+    const char *text = library_message();
     bool is_typed = status == ATTNZOO_STATUS_INVALID_ARGUMENT && !mentions_parameter(text, arguments->mechanism);
     for (int index = 0; index < arguments->setting_count && is_typed; index++) {
         const char *setting = arguments->settings[index];

@@ -78,6 +78,7 @@ class CommandTest(unittest.TestCase):
         """Exit status, nothing on standard output, one line on standard error that says `part`."""
         self.assertEqual((done.returncode, done.stdout), (status, ""), done.stderr)
         self.assertRegex(done.stderr, r"\Aattnzoo: [^\n]+\n\Z")
+        self.assertNotRegex(done.stderr, "attnzoo_[a-z_]+: ", "a C function, which the user has not called")
         self.assertIn(part, done.stderr)
 
     def load(self, name):
@@ -350,6 +351,7 @@ class TestFailures(CommandTest):
     def test_wrong_settings(self):
         """P60"""
         self.check_run_fails(2, "it has: scale, softcap", "--set", "num_head=8")
+        self.check_run_fails(2, "attnzoo: --set scale=x: scale is \"x\", must be", "--set", "scale=x")
         self.check_run_fails(2, "--set scale=", "--set", "scale=")
         self.check_run_fails(2, "--set scale=1.5x", "--set", "scale=1.5x")
         self.check_run_fails(2, "--set softcap=-1", "--set", "softcap=-1")

@@ -51,11 +51,26 @@ static void test_long_lines_keep_both_ends(void **state)
     }
 }
 
+/* The user of the command has called no function of C. */
+static void test_the_library_speaks_without_the_name_of_its_function(void **state)
+{
+    (void)state;
+    attnzoo_module *module = NULL;
+    attnzoo_status status = attnzoo_module_create(&module, "nope");
+    assert_non_null(strstr(attnzoo_last_error(), "attnzoo_module_create: "));
+    assert_int_equal(check_library_usage(status, "nope"), OUTCOME_USAGE);
+    assert_memory_equal(problem_text(), "nope: there is no mechanism", 27);
+    status = attnzoo_module_create(&module, "scaled_dot_product");
+    assert_string_equal(library_message(), "");
+    attnzoo_module_destroy(module);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_control_characters),
         cmocka_unit_test(test_long_lines_keep_both_ends),
+        cmocka_unit_test(test_the_library_speaks_without_the_name_of_its_function),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -15,17 +15,24 @@ static bool ends_with(const char *text, const char *ending)
     return length >= ending_length && strcmp(text + length - ending_length, ending) == 0;
 }
 
+static const char extension[] = ".safetensors";
+static const char separator[] = ".safetensors:";
+
+char *reference_path(const char *reference)
+{
+    const char *found = strstr(reference, separator);
+    return found == NULL ? strdup(reference) : strndup(reference, (size_t)(found - reference) + strlen(extension));
+}
+
 enum outcome array_read(struct array *array, const char *option, const char *reference)
 {
-    static const char extension[] = ".safetensors";
-    static const char separator[] = ".safetensors:";
     *array = (struct array){0};
     const char *found = strstr(reference, separator);
     if (found == NULL && ends_with(reference, extension))
         return fail_usage("--%s %s: say which tensor, as FILE.safetensors:NAME", option, reference);
     if (found == NULL)
         return npy_read(array, reference);
-    char *path = strndup(reference, (size_t)(found - reference) + strlen(extension));
+    char *path = reference_path(reference);
     if (path == NULL)
         return fail("--%s: not enough memory", option);
     enum outcome outcome = safetensors_read_named(array, path, found + strlen(separator));
@@ -45,9 +52,8 @@ enum outcome operand_make_view(struct operand *operand, const char *name)
     const struct array *array = &operand->array;
     if (array->rank == 0)
         return fail("%s: a single number without axes; an array of at least one axis is needed", name);
-    return check_library(attnzoo_tensor_create(&operand->view, array->data, array->dtype, array->rank, array->shape,
-                                               NULL),
-                         name);
+    return check_library(
+        attnzoo_tensor_create(&operand->view, array->data, array->dtype, array->rank, array->shape, NULL), name);
 }
 
 void operand_free(struct operand *operand)

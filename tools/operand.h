@@ -13,6 +13,12 @@ struct operand {
 };
 
 /*
+ * The path of the file that a reference names: all of it, or FILE.safetensors of FILE.safetensors:NAME. The caller frees
+ * it; NULL where there is no memory.
+ */
+char *reference_path(const char *reference);
+
+/*
  * Reads what `reference` names, a .npy file or FILE.safetensors:NAME, into an array, which may have rank 0.
  * `option` is the option that names it.
  */

@@ -230,6 +230,11 @@ bool output_file_is_same(const struct output_file *left, const struct output_fil
     return left->temporary != NULL && right->temporary != NULL && strcmp(left->target, right->target) == 0;
 }
 
+bool output_file_replaces(const struct output_file *file, const char *path)
+{
+    return file->temporary != NULL && strcmp(file->target, path) == 0;
+}
+
 enum outcome output_file_finish(struct output_file *file)
 {
     if (file->stream == NULL)

@@ -29,6 +29,9 @@ enum outcome output_file_open(struct output_file *file, const char *name);
 /* Whether two files would replace the same target. */
 bool output_file_is_same(const struct output_file *left, const struct output_file *right);
 
+/* Whether the file would replace the one at `path`, which has no symbolic links. */
+bool output_file_replaces(const struct output_file *file, const char *path);
+
 /*
  * Ends writing: after it the temporary file is safe on disk, and the target as it was. To be called right after the
  * last write, so that errno still tells why one failed.

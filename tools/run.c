@@ -8,6 +8,7 @@
 #include "mask_operands.h"
 #include "npy.h"
 #include "output_file.h"
+#include "overwrites.h"
 #include "progress.h"
 #include "run_inputs.h"
 #include "run_state.h"
@@ -78,10 +79,14 @@ static enum outcome open_outputs(struct run *run)
                                          &run->state_file};
     const struct run_arguments *arguments = run->arguments;
     const char *const names[] = {arguments->context, arguments->attention, arguments->heatmap, arguments->state_out};
+    const char *const options[] = {"context", "attention", "heatmap", "state-out"};
     enum outcome outcome = OUTCOME_OK;
     for (size_t index = 0; index < sizeof files / sizeof *files && outcome == OUTCOME_OK; index++) {
-        if (names[index] != NULL)
-            outcome = output_file_open(files[index], names[index]);
+        if (names[index] == NULL)
+            continue;
+        outcome = output_file_open(files[index], names[index]);
+        if (outcome == OUTCOME_OK)
+            outcome = overwrites_check(files[index], options[index], arguments);
         for (size_t earlier = 0; earlier < index && outcome == OUTCOME_OK; earlier++) {
             if (output_file_is_same(files[earlier], files[index]))
                 outcome = fail_usage("%s: two outputs cannot go to one file", names[index]);

@@ -16,9 +16,8 @@ static const char overview[] =
     "\n"
     "An input F is a NumPy file (.npy: float32, float16, bool, int32, int64) or one tensor of a safetensors file,\n"
     "written FILE.safetensors:NAME (F32, F16, BF16, BOOL, I32, I64). Outputs are .npy files of float32, a\n"
-    "state is a .safetensors file of float32; each appears whole at the end, or the older file stays as it was. "
-    "Options\n"
-    "are written --name VALUE or --name=VALUE, by their full names.\n";
+    "state is a .safetensors file of float32; each appears whole at the end, or the older file stays as it was; none\n"
+    "may be a file that is read. Options are written --name VALUE or --name=VALUE, by their full names.\n";
 
 static const char inputs[] =
     "\n"
@@ -68,7 +67,7 @@ static const char outputs[] =
     "  --attention F           the weight of each key for each query\n"
     "  --heatmap F.png         a picture of the attention, a panel a head\n"
     "  --state-out F.safetensors   the state after the call, where the mechanism carries one; may be the same file as\n"
-    "                          --state-in\n"
+    "                              --state-in\n"
     "\n"
     "How\n"
     "  --threads N             threads that work, 0 (the default) for as many as the process may use\n"

@@ -363,6 +363,43 @@ class TestFailures(CommandTest):
         self.check_failure(done, 2, "two outputs")
         self.check_nothing_happened()
 
+    def test_outputs_in_the_place_of_inputs(self):
+        """Each output against inputs of every kind, also by other names of the same file."""
+        for name, array in (("lengths", np.array([5, 2])), ("allowed", np.ones((3, 5), bool)),
+                            ("bias", np.zeros((3, 5), np.float32)), ("slopes", np.ones(4, np.float32)),
+                            ("segments", np.zeros((2, 5), np.int64)), ("offset", np.array(0))):
+            np.save(self.folder / f"{name}.npy", array)
+        np.save(self.folder / "past.npy", self.value)
+        write_safetensors(self.folder / "in.safetensors", {"bias": ("F32", np.zeros((3, 5), np.float32))})
+        (self.folder / "link.npy").symlink_to("bias.npy")
+        (self.folder / "here").symlink_to(".")
+        files = {path: path.read_bytes() for path in self.folder.iterdir() if path.is_file()}
+        for output, target, option, *source in (
+                ("--attention", "query.npy", "--query"), ("--attention", "./key.npy", "--key"),
+                ("--heatmap", f"{self.folder}/value.npy", "--value"),
+                ("--attention", "lengths.npy", "--key-lengths", "lengths.npy"),
+                ("--attention", "lengths.npy", "--query-lengths", "here/lengths.npy"),
+                ("--heatmap", "here/allowed.npy", "--mask", "allowed.npy"),
+                ("--attention", "bias.npy", "--bias", "link.npy"), ("--attention", "link.npy", "--bias", "bias.npy"),
+                ("--attention", "in.safetensors", "--bias", "in.safetensors:bias"),
+                ("--heatmap", "in.safetensors", "--weights", "in.safetensors"),
+                ("--attention", "slopes.npy", "--alibi", "slopes.npy"),
+                ("--attention", "segments.npy", "--segments", "segments.npy"),
+                ("--attention", "offset.npy", "--query-offset", "offset.npy"),
+                ("--attention", "past.npy", "--past-key", "past.npy", "--past-value", "value.npy"),
+                ("--heatmap", "past.npy", "--past-value", "past.npy", "--past-key", "key.npy")):
+            words = [option, *source] if source else []
+            self.check_failure(self.call(*self.run_words(output, target, *words)), 2,
+                               f"{output} {target}: this is the file that {option} reads")
+        self.check_failure(self.call(*self.run_words(context="query.npy")), 2, "--context query.npy: this is the file")
+        self.assertEqual({path: path.read_bytes() for path in files}, files)
+        # A number is no file, whatever there is of that name; and a file that is only there may be replaced.
+        (self.folder / "1").write_text("old")
+        done = self.call(*self.run_words("--query-offset", "1", "--causal", "--attention", "1", "--heatmap",
+                                        "past.npy"))
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertEqual((self.folder / "past.npy").read_bytes()[:4], b"\x89PNG")
+
     def test_states_are_refused(self):
         self.check_run_fails(2, "--state-in: scaled_dot_product carries no state", "--state-in", "state.safetensors")
         self.check_run_fails(2, "--state-out: scaled_dot_product carries no state", "--state-out", "s.safetensors")

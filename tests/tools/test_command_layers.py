@@ -253,6 +253,15 @@ class TestStates(LayerTest):
                 seen = self.tokens[batch:batch + 1, :length + step + 1]
                 self.assert_close(context[batch:batch + 1], multi_head(self.weights, seen[:, -1:], seen)[0])
 
+    def test_only_a_state_may_take_an_inputs_place(self):
+        self.step("prompt", "--state-out", "one.safetensors")
+        for output, target, option in (("--attention", "one.safetensors", "--state-in"),
+                                       ("--state-out", "weights.safetensors", "--weights")):
+            before = (self.folder / target).read_bytes()
+            self.check_fails(2, f"{output} {target}: this is the file that {option} reads", "--causal", "--state-in",
+                             "one.safetensors", output, target, query="four.npy", memory="four.npy")
+            self.assertEqual((self.folder / target).read_bytes(), before)
+
     def test_a_state_survives_files_to_the_bit(self):
         self.step("prompt", "--state-out", "one.safetensors")
         np.save(self.folder / "none.npy", self.tokens[:, :0])

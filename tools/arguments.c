@@ -3,6 +3,8 @@
  */
 #include "arguments.h"
 
+#include "spelling.h"
+
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -136,7 +138,7 @@ static enum outcome read_threads(struct run_arguments *arguments)
     int64_t number;
     const char *rest = read_integer(arguments->threads, &number);
     if (rest == NULL || *rest != '\0' || number < 0 || number > INT32_MAX)
-        return fail_usage("--threads %s: must be a whole number, 0 for as many as the machine allows",
+        return fail_usage("--threads %s: must be a whole number, 0 for as many as the process may use",
                           arguments->threads);
     arguments->thread_count = (int32_t)number;
     return OUTCOME_OK;
@@ -164,13 +166,32 @@ static enum outcome set_text(struct run_arguments *arguments, const struct optio
     return OUTCOME_OK;
 }
 
+static enum outcome refuse_option(const char *word)
+{
+    const char *typed = word + strspn(word, "-"), *nearest = NULL;
+    size_t least = SIZE_MAX, distance;
+    for (size_t index = 0; index < sizeof options / sizeof *options; index++) {
+        if (spelling_is_near(typed, strcspn(typed, "="), options[index].name, &distance) && distance < least) {
+            least = distance;
+            nearest = options[index].name;
+        }
+    }
+    if (nearest == NULL)
+        return fail_usage("%s: no such option; 'attnzoo --help' lists them", word);
+    return fail_usage("%s: no such option; did you mean --%s? 'attnzoo --help' lists all", word, nearest);
+}
+
 /* Takes the option at words[*index] and its value, and moves *index behind them. */
 static enum outcome take_option(struct run_arguments *arguments, int count, char *const *words, int *index)
 {
     const char *word = words[(*index)++];
+    if (strcmp(word, "-h") == 0) {
+        arguments->wants_help = true;
+        return OUTCOME_OK;
+    }
     const struct option *option = find_option(word);
     if (option == NULL)
-        return fail_usage("%s: no such option; 'attnzoo --help' lists them", word);
+        return refuse_option(word);
     const char *value = strchr(word, '=');
     if (option->kind == OPTION_FLAG) {
         if (value != NULL)

@@ -6,6 +6,7 @@
 #include "usage.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -44,7 +45,8 @@ static enum outcome describe(int count, char *const *words)
         return fail_usage("describe: say which mechanism; 'attnzoo list' lists them");
     if (count > 1)
         return fail_usage("describe: %s: not expected", words[1]);
-    return strcmp(words[0], "--help") == 0 ? print_help() : describe_mechanism(words[0]);
+    bool wants_help = strcmp(words[0], "--help") == 0 || strcmp(words[0], "-h") == 0;
+    return wants_help ? print_help() : describe_mechanism(words[0]);
 }
 
 static enum outcome dispatch(int count, char *const *words)
@@ -52,7 +54,8 @@ static enum outcome dispatch(int count, char *const *words)
     static const struct {
         const char *name;
         enum outcome (*action)(void);
-    } simple[] = {{"list", list}, {"--version", print_version}, {"--help", print_help}};
+    } simple[] = {
+        {"list", list}, {"--version", print_version}, {"--help", print_help}, {"-h", print_help}, {"help", print_help}};
     if (count == 0)
         return fail_usage("say what to do: list, describe or run; 'attnzoo --help' tells more");
     if (strcmp(words[0], "run") == 0)

@@ -12,7 +12,7 @@ static const char overview[] =
     "  attnzoo describe MECHANISM   its formula, options, parameters, inputs, outputs and state\n"
     "  attnzoo run MECHANISM ...    compute; see below\n"
     "  attnzoo --version            the version, and what the library was built with and runs on\n"
-    "  attnzoo --help               this text\n"
+    "  attnzoo --help               this text; so do -h and help\n"
     "\n"
     "An input F is a NumPy file (.npy: float32, float16, bool, int32, int64) or one tensor of a safetensors file,\n"
     "written FILE.safetensors:NAME (F32, F16, BF16, BOOL, I32, I64). Outputs are .npy files of float32, a\n"

@@ -106,8 +106,16 @@ static void test_help_needs_nothing_else(void **state)
 {
     (void)state;
     struct run_arguments arguments;
-    assert_int_equal(parse(&arguments, "--help"), OUTCOME_OK);
-    assert_true(arguments.wants_help);
+    static const char *const lines[] = {"--help", "-h", "m -h", "m --query q --help"};
+    for (size_t index = 0; index < sizeof lines / sizeof *lines; index++) {
+        assert_int_equal(parse(&arguments, lines[index]), OUTCOME_OK);
+        assert_true(arguments.wants_help);
+        run_arguments_free(&arguments);
+    }
+    /* In the place of a value it is one. */
+    assert_int_equal(parse(&arguments, "m --query -h --context c"), OUTCOME_OK);
+    assert_string_equal(arguments.inputs[INPUT_QUERY], "-h");
+    assert_false(arguments.wants_help);
     run_arguments_free(&arguments);
 }
 
@@ -121,12 +129,16 @@ static void test_usage_errors(void **state)
         {"--context c", "which mechanism"},
         {"m --query q", "--context is missing"},
         {"m n --context c", "n: not expected"},
-        {"m --context c --bogus", "--bogus: no such option"},
-        {"m --context c --caus", "--caus: no such option"},
-        {"m --contex c", "--contex: no such option"},
-        {"m --Context c", "no such option"},
-        {"m -c c", "-c: no such option"},
-        {"m --context c --", "--: no such option"},
+        {"m --context c --bogus", "--bogus: no such option; 'attnzoo --help'"},
+        {"m --context c --caus", "--caus: no such option; did you mean --causal?"},
+        {"m --contex c", "--contex: no such option; did you mean --context?"},
+        {"m --Context c", "no such option; did you mean --context?"},
+        {"m --context c --key_lengths=5", "--key_lengths=5: no such option; did you mean --key-lengths?"},
+        {"m --context c --keys k", "did you mean --key?"},
+        {"m --context c -causal", "-causal: no such option; did you mean --causal?"},
+        {"m -c c", "-c: no such option; 'attnzoo --help'"},
+        {"m --context c --", "--: no such option; 'attnzoo --help'"},
+        {"m --context c --=x", "--=x: no such option; 'attnzoo --help'"},
         {"m --context", "--context: its value is missing"},
         {"m --query --key k --context c", "--query: its value is missing"},
         {"m --context c --causal=1", "--causal: takes no value"},
@@ -150,7 +162,7 @@ static void test_usage_errors(void **state)
         {"m --context c --query-offset 9223372036854775808", "out of range"},
         {"m --context c --threads two", "--threads two: must be"},
         {"m --context c --threads -1", "--threads -1: must be"},
-        {"m --context c --threads 4294967297", "must be a whole number"},
+        {"m --context c --threads 4294967297", "must be a whole number, 0 for as many as the process may use"},
         {"m --context c --past-key p", "given together"},
         {"m --context c --past-value p", "given together"},
         {"m --context c --prefix p", "--prefix needs --weights"},

@@ -3,14 +3,36 @@
  */
 #include "mask_operands.h"
 
-static enum outcome set_from_file(struct mask_operands *operands, struct operand *operand, const char *option,
-                                  const char *reference,
-                                  attnzoo_status (*set)(attnzoo_mask *mask, const attnzoo_tensor *view))
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+/* An option whose value is a file, and what that file holds. */
+struct mask_file {
+    struct operand *operand;
+    const char *option;
+    const char *reference;
+    attnzoo_status (*set)(attnzoo_mask *mask, const attnzoo_tensor *view);
+    const char *content;
+};
+
+/* Whether somebody wrote numbers where a file is wanted. */
+static bool is_numbers_and_no_file(const char *reference)
 {
-    if (reference == NULL)
+    return reference[strspn(reference, "0123456789.,-+[]() ")] == '\0' && access(reference, F_OK) != 0 &&
+           errno == ENOENT;
+}
+
+static enum outcome set_from_file(struct mask_operands *operands, const struct mask_file *file)
+{
+    if (file->reference == NULL)
         return OUTCOME_OK;
-    enum outcome outcome = operand_read(operand, option, reference);
-    return outcome == OUTCOME_OK ? check_library(set(operands->mask, operand->view), reference) : outcome;
+    if (is_numbers_and_no_file(file->reference))
+        return fail("--%s %s: there is no such file; a file of %s is wanted", file->option, file->reference,
+                    file->content);
+    enum outcome outcome = operand_read(file->operand, file->option, file->reference);
+    return outcome == OUTCOME_OK ? check_library(file->set(operands->mask, file->operand->view), file->reference)
+                                 : outcome;
 }
 
 /* An offset for all batches, on the command line or as an array of rank 0, or one for each. */
@@ -51,25 +73,20 @@ static enum outcome set_positions(struct mask_operands *operands, const struct r
 
 enum outcome mask_operands_read(struct mask_operands *operands, const struct run_arguments *arguments)
 {
-    const struct {
-        struct operand *operand;
-        const char *option;
-        const char *reference;
-        attnzoo_status (*set)(attnzoo_mask *mask, const attnzoo_tensor *view);
-    } files[] = {
-        {&operands->key_lengths, "key-lengths", arguments->key_lengths, attnzoo_mask_set_key_lengths},
-        {&operands->query_lengths, "query-lengths", arguments->query_lengths, attnzoo_mask_set_query_lengths},
-        {&operands->allowed, "mask", arguments->mask, attnzoo_mask_set_boolean},
-        {&operands->bias, "bias", arguments->bias, attnzoo_mask_set_bias},
-        {&operands->slopes, "alibi", arguments->alibi, attnzoo_mask_set_linear_bias},
-        {&operands->segments, "segments", arguments->segments, attnzoo_mask_set_segments},
+    const struct mask_file files[] = {
+        {&operands->key_lengths, "key-lengths", arguments->key_lengths, attnzoo_mask_set_key_lengths, "[B] integers"},
+        {&operands->query_lengths, "query-lengths", arguments->query_lengths, attnzoo_mask_set_query_lengths,
+         "[B] integers"},
+        {&operands->allowed, "mask", arguments->mask, attnzoo_mask_set_boolean, "booleans"},
+        {&operands->bias, "bias", arguments->bias, attnzoo_mask_set_bias, "float numbers"},
+        {&operands->slopes, "alibi", arguments->alibi, attnzoo_mask_set_linear_bias, "[H] float numbers"},
+        {&operands->segments, "segments", arguments->segments, attnzoo_mask_set_segments, "[B, M] integers"},
     };
     enum outcome outcome = check_library(attnzoo_mask_create(&operands->mask), "mask");
     if (outcome == OUTCOME_OK)
         outcome = set_positions(operands, arguments);
     for (size_t index = 0; index < sizeof files / sizeof *files && outcome == OUTCOME_OK; index++)
-        outcome = set_from_file(operands, files[index].operand, files[index].option, files[index].reference,
-                                files[index].set);
+        outcome = set_from_file(operands, &files[index]);
     return outcome;
 }
 

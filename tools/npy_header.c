@@ -90,8 +90,8 @@ static enum outcome read_descr(struct reader *reader, struct npy_header *header)
             header->dtype = types[type].dtype;
     }
     if (header->dtype == 0)
-        return fail("%s: dtype '%s' is not supported; float32, float16, bool, int32 and int64 are", reader->path,
-                    descr);
+        return fail("%s: dtype '%s' is not supported; float32, float16, bool, int32 and int64 are%s", reader->path,
+                    descr, descr[0] != '\0' && strcmp(descr + 1, "f8") == 0 ? "; save it with .astype('float32')" : "");
     header->is_big_endian = descr[0] == '>' || (descr[0] == '=' && host_is_big_endian());
     return OUTCOME_OK;
 }
@@ -159,8 +159,8 @@ enum outcome npy_header_parse(struct npy_header *header, const char *text, size_
         return malformed(&reader, "it must be a dictionary");
     while (!take(&reader, '}')) {
         char key[32];
-        enum outcome outcome = has_comma ? read_string(&reader, key, sizeof key)
-                                         : malformed(&reader, "a comma is missing");
+        enum outcome outcome =
+            has_comma ? read_string(&reader, key, sizeof key) : malformed(&reader, "a comma is missing");
         if (outcome != OUTCOME_OK)
             return outcome;
         size_t field = 0;

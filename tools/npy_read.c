@@ -19,6 +19,9 @@ static enum outcome read_header_length(struct input_file *file, size_t *length)
     enum outcome outcome = input_file_read(file, start, sizeof start, "the start of a .npy file");
     if (outcome != OUTCOME_OK)
         return outcome;
+    if (memcmp(start, "PK\x03\x04", 4) == 0)
+        return fail("%s: not a .npy file but an archive, as .npz is; save each array by itself, with np.save",
+                    file->path);
     if (memcmp(start, "\x93NUMPY", 6) != 0)
         return fail("%s: not a .npy file", file->path);
     if (start[6] < 1 || start[6] > 3)

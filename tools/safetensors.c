@@ -119,7 +119,8 @@ static enum outcome read_entries(struct safetensors *file, json_t *header)
         return fail("%s: not enough memory", path);
     const char *name;
     json_t *description;
-    json_object_foreach(header, name, description) {
+    json_object_foreach(header, name, description)
+    {
         if (strcmp(name, "__metadata__") == 0)
             continue;
         enum outcome outcome = read_entry(&file->entries[file->entry_count++], name, description, path);
@@ -169,6 +170,33 @@ static enum outcome parse_header(struct safetensors *file, const char *text, siz
     return outcome == OUTCOME_OK ? check_places(file) : outcome;
 }
 
+/*
+ * Files of other kinds begin with what would be the length of an enormous header. Those that people take for
+ * .safetensors are told by name.
+ */
+static enum outcome check_header_length(const struct safetensors *file, const unsigned char *bytes, uint64_t length)
+{
+    static const struct {
+        const char *start;
+        size_t size;
+        const char *what;
+    } kinds[] = {
+        {"PK\x03\x04", 4, "a PyTorch or .npz archive; safetensors.torch.save_file"},
+        {"\x80\x02\x8a\nl\xfc\x9c\x46", 8, "an old PyTorch file; safetensors.torch.save_file"},
+        {"\x93NUMPY", 6, "a .npy file; safetensors.numpy.save_file"},
+    };
+    const char *path = file->file.path;
+    for (size_t kind = 0; kind < sizeof kinds / sizeof *kinds && length > HEADER_LENGTH_MAX; kind++) {
+        if (memcmp(bytes, kinds[kind].start, kinds[kind].size) == 0)
+            return fail("%s: not a .safetensors file but %s writes .safetensors", path, kinds[kind].what);
+    }
+    enum outcome outcome = input_file_expect(&file->file, length, "the header");
+    if (outcome == OUTCOME_OK && length > HEADER_LENGTH_MAX)
+        outcome =
+            fail("%s: the header is %" PRIu64 " bytes long; at most %d are read", path, length, HEADER_LENGTH_MAX);
+    return outcome;
+}
+
 static enum outcome read_header(struct safetensors *file)
 {
     unsigned char bytes[8];
@@ -176,10 +204,7 @@ static enum outcome read_header(struct safetensors *file)
     if (outcome != OUTCOME_OK)
         return outcome;
     uint64_t length = little_endian_number(bytes, sizeof bytes);
-    outcome = input_file_expect(&file->file, length, "the header");
-    if (outcome == OUTCOME_OK && length > HEADER_LENGTH_MAX)
-        outcome = fail("%s: the header is %" PRIu64 " bytes long; at most %d are read", file->file.path, length,
-                       HEADER_LENGTH_MAX);
+    outcome = check_header_length(file, bytes, length);
     if (outcome != OUTCOME_OK)
         return outcome;
     char *text = malloc((size_t)length + 1);
@@ -220,8 +245,10 @@ enum outcome safetensors_read(struct safetensors *file, const struct safetensors
     *array = (struct array){0};
     const char *path = file->file.path;
     if (entry->dtype == 0)
-        return fail("%s: tensor '%s' is %s, which is not supported; F32, F16, BF16, BOOL, I32 and I64 are", path,
-                    entry->name, entry->type_name);
+        return fail("%s: tensor '%s' is %s, which is not supported; F32, F16, BF16, BOOL, I32 and I64 are%s", path,
+                    entry->name, entry->type_name,
+                    strcmp(entry->type_name, "F64") == 0 ? "; save it with .astype('float32') (in PyTorch, .float())"
+                                                         : "");
     if (fseeko(file->file.stream, (off_t)(file->data_start + entry->begin), SEEK_SET) != 0)
         return fail("%s: %s", path, strerror(errno));
     int64_t size = entry->end - entry->begin;

@@ -128,11 +128,12 @@ class TestInformation(CommandTest):
         done = self.call("--version")
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         self.assertRegex(done.stdout, r"\Aattnzoo \d+\.\d+\.\d+\nlibattnzoo .+\n\Z")
-        for words in (("--help",), ("run", "--help"), ("describe", "--help")):
+        for words in (("--help",), ("-h",), ("help",), ("run", "--help"), ("run", "-h"), ("describe", "--help"),
+                      ("describe", "-h")):
             done = self.call(*words)
             self.assertEqual((done.returncode, done.stderr), (0, ""))
             for part in ("--query-offset N|F", "--state-out", "--heatmap F.png", "--threads N", "--prefix", "--rename",
-                         "Exit status"):
+                         "Exit status", "as many as the process may use"):
                 self.assertIn(part, done.stdout)
 
     def test_standard_output_that_cannot_be_written(self):
@@ -411,7 +412,14 @@ class TestFailures(CommandTest):
         (self.folder / "empty.npy").write_bytes(b"")
         self.check_run_fails(1, "empty.npy: the file is too short", "--bias", "empty.npy")
         np.save(self.folder / "double.npy", np.zeros((3, 5)))
-        self.check_run_fails(1, "double.npy: dtype '<f8' is not supported; float32, float16", "--bias", "double.npy")
+        self.check_run_fails(1, "double.npy: dtype '<f8' is not supported; float32, float16, bool, int32 and int64 are; "
+                             "save it with .astype('float32')\n", "--bias", "double.npy")
+        np.save(self.folder / "swapped.npy", np.zeros((3, 5), ">f8"))
+        self.check_run_fails(1, "'>f8' is not supported; float32, float16, bool, int32 and int64 are; save it",
+                             "--bias", "swapped.npy")
+        np.save(self.folder / "small.npy", np.zeros((3, 5), np.int16))
+        self.check_run_fails(1, "dtype '<i2' is not supported; float32, float16, bool, int32 and int64 are\n", "--mask",
+                             "small.npy")
         np.save(self.folder / "record.npy", np.zeros(3, [("a", "f4")]))
         self.check_run_fails(1, "record.npy: structured", "--bias", "record.npy")
         np.save(self.folder / "object.npy", np.array([None]), allow_pickle=True)
@@ -423,6 +431,40 @@ class TestFailures(CommandTest):
         self.check_run_fails(2, "FILE.safetensors:NAME", "--bias", "x.safetensors")
         self.check_run_fails(1, "two?lines", "--bias", "two\nlines")
         self.check_run_fails(1, ": File name too long", "--bias", "x" * 20000)
+
+    def test_files_of_other_kinds(self):
+        np.savez(self.folder / "arrays.npz", bias=np.zeros((3, 5), np.float32))
+        shutil.copy(self.folder / "arrays.npz", self.folder / "archive.safetensors")
+        shutil.copy(self.folder / "key.npy", self.folder / "array.safetensors")
+        # The first bytes of what torch.save() writes, today and before PyTorch 1.6.
+        (self.folder / "model.pt").write_bytes(b"PK\x03\x04\x00\x00\x08\x08" + bytes(100))
+        (self.folder / "old.pt").write_bytes(bytes.fromhex("80028a0a6cfc9c46f9206aa850192e") + bytes(100))
+        write_safetensors(self.folder / "double.safetensors", {"bias": ("F64", np.zeros((3, 5)))})
+        write_safetensors(self.folder / "small.safetensors", {"bias": ("I16", np.zeros((3, 5), np.int16))})
+        self.check_run_fails(1, "arrays.npz: not a .npy file but an archive, as .npz is; save each array by itself",
+                             "--bias", "arrays.npz")
+        for name in ("archive.safetensors", "model.pt"):
+            self.check_run_fails(1, f"{name}: not a .safetensors file but a PyTorch or .npz archive; "
+                                 "safetensors.torch.save_file writes .safetensors", "--weights", name)
+        self.check_run_fails(1, "archive", "--bias", "archive.safetensors:bias")
+        self.check_run_fails(1, "old.pt: not a .safetensors file but an old PyTorch file", "--weights", "old.pt")
+        self.check_run_fails(1, "array.safetensors: not a .safetensors file but a .npy file; "
+                             "safetensors.numpy.save_file writes", "--weights", "array.safetensors")
+        self.check_run_fails(1, "'bias' is F64, which is not supported; F32, F16, BF16, BOOL, I32 and I64 are; save it "
+                             "with .astype('float32')", "--bias", "double.safetensors:bias")
+        self.check_run_fails(1, "BOOL, I32 and I64 are\n", "--bias", "small.safetensors:bias")
+
+    def test_numbers_in_the_place_of_files(self):
+        for option, value, content in (("--key-lengths", "5", "[B] integers"),
+                                       ("--query-lengths", "3,3", "[B] integers"),
+                                       ("--segments", "[0, 1]", "[B, M] integers"),
+                                       ("--alibi", "0.5", "[H] float numbers")):
+            self.check_run_fails(1, f"{option} {value}: there is no such file; a file of {content} is wanted", option,
+                                 value)
+        # Where there is a file of that name it is read.
+        np.save(self.folder / "lengths.npy", np.array([5, 5]))
+        (self.folder / "lengths.npy").rename(self.folder / "5")
+        self.assert_close(self.run_well("--key-lengths", "5"), self.expected()[0])
 
     def test_inputs_that_do_not_fit(self):
         np.save(self.folder / "wrong.npy", np.zeros((3, 4), np.float32))

@@ -120,6 +120,11 @@ static enum outcome read_rule(struct rename_rule *rule, const char *text)
     return OUTCOME_OK;
 }
 
+const char *rename_preset_name(int preset)
+{
+    return preset < PRESET_COUNT ? presets[preset].name : NULL;
+}
+
 static int find_preset(const char *text)
 {
     for (int preset = 0; preset < PRESET_COUNT; preset++) {

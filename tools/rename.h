@@ -42,6 +42,9 @@ struct rename_rules {
 /* Reads what was given as --rename, [count] texts that must outlive the rules. */
 enum outcome rename_rules_read(struct rename_rules *rules, const char *const *texts, int count);
 
+/* The names of the presets, 0 the first; NULL behind the last. */
+const char *rename_preset_name(int preset);
+
 /*
  * Whether rule `index` says what the tensor `name` is. Rules of presets do not where a written one does. Marks it used.
  */

@@ -31,15 +31,61 @@ static int32_t find_parameter(const char *mechanism, const char *name)
     return -1;
 }
 
+/* Whether a preset of --rename makes `name` a parameter of the mechanism. */
+static bool preset_fits(const char *preset, const char *mechanism, const char *name)
+{
+    struct rename_rules rules;
+    bool fits = false;
+    if (rename_rules_read(&rules, &preset, 1) == OUTCOME_OK) {
+        for (int index = 0; index < rules.count && !fits; index++) {
+            char *parameter =
+                rename_rule_fits(&rules, index, name) ? rename_rule_apply(&rules.rules[index], name) : NULL;
+            fits = parameter != NULL && find_parameter(mechanism, parameter) >= 0;
+            free(parameter);
+        }
+    }
+    rename_rules_free(&rules);
+    return fits;
+}
+
+static const char *find_fitting_preset(const char *mechanism, const char *name)
+{
+    int preset = 0;
+    while (rename_preset_name(preset) != NULL && !preset_fits(rename_preset_name(preset), mechanism, name))
+        preset++;
+    return rename_preset_name(preset);
+}
+
+/* Says that a tensor is no parameter, and what may help: the name, or what follows some full stop in it, is known. */
+static enum outcome refuse_tensor(const struct weights *weights, const char *tensor)
+{
+    const char *path = weights->file.file.path, *mechanism = attnzoo_module_mechanism(weights->module);
+    const char *first = tensor + weights->prefix_length;
+    for (const char *name = first, *stop; name != NULL; name = stop == NULL ? NULL : stop + 1) {
+        stop = strchr(name, '.');
+        if (strcmp(name, "bias_k") == 0 || strcmp(name, "bias_v") == 0)
+            return fail("%s: tensor '%s' (add_bias_kv=True in PyTorch) has no counterpart in %s", path, tensor,
+                        mechanism);
+        const char *preset = find_fitting_preset(mechanism, name);
+        if (preset == NULL && find_parameter(mechanism, name) < 0)
+            continue;
+        int prefix_length = name == first ? 0 : (int)(name - tensor);
+        return fail("%s: tensor '%s' is no parameter of %s; try%s%.*s%s%s", path, tensor, mechanism,
+                    prefix_length > 0 ? " --prefix " : "", prefix_length, tensor, preset != NULL ? " --rename " : "",
+                    preset != NULL ? preset : "");
+    }
+    return fail("%s: tensor '%s' is no parameter of %s ('attnzoo describe %s' lists them; --rename says what other "
+                "names mean)",
+                path, tensor, mechanism, mechanism);
+}
+
 /* Finds the parameter's number and checks that nothing was its source before. */
 static enum outcome claim(struct weights *weights, const char *tensor, const char *parameter)
 {
     const char *path = weights->file.file.path, *mechanism = attnzoo_module_mechanism(weights->module);
     int32_t index = find_parameter(mechanism, parameter);
     if (index < 0 && strcmp(tensor + weights->prefix_length, parameter) == 0)
-        return fail("%s: tensor '%s' is no parameter of %s ('attnzoo describe %s' lists them; --rename says what other "
-                    "names mean)",
-                    path, tensor, mechanism, mechanism);
+        return refuse_tensor(weights, tensor);
     if (index < 0)
         return fail("%s: tensor '%s', renamed to '%s', is no parameter of %s ('attnzoo describe %s' lists them)", path,
                     tensor, parameter, mechanism, mechanism);

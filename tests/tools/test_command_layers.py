@@ -188,6 +188,30 @@ class TestWeights(LayerTest):
         write_safetensors(self.folder / "packed.safetensors", self.packed())
         self.check_fails(1, "'in_proj_weight' is no parameter", weights="packed.safetensors")
 
+    def check_hint(self, name, hint, *words):
+        """What a file of one tensor besides the layer's own makes the command say."""
+        write_safetensors(self.folder / "hint.safetensors", {name: self.normal(3)})
+        self.check_fails(1, f"hint.safetensors: tensor '{name}' {hint}\n", *words, weights="hint.safetensors")
+
+    def test_hints(self):
+        other = "is no parameter of multi_head"
+        self.check_hint("in_proj_weight", f"{other}; try --rename pytorch")
+        self.check_hint("q_proj_weight", f"{other}; try --rename pytorch", "--rename", "huggingface")
+        self.check_hint("q_proj.weight", f"{other}; try --rename huggingface")
+        self.check_hint("output.dense.bias", f"{other}; try --rename huggingface", "--rename", "pytorch")
+        self.check_hint("layers.0.self_attn.in_proj_bias",
+                        f"{other}; try --prefix layers.0.self_attn. --rename pytorch")
+        self.check_hint("layers.0.self_attn.in_proj_bias",
+                        f"{other}; try --prefix layers.0.self_attn. --rename pytorch", "--prefix", "layers.")
+        self.check_hint("layer.0.attention.self.query.weight",
+                        f"{other}; try --prefix layer.0.attention. --rename huggingface")
+        self.check_hint("layer.query_proj.bias", f"{other}; try --prefix layer.")
+        none = f"{other} ('attnzoo describe multi_head' lists them; --rename says what other names mean)"
+        for name in ("layer.norm.weight", "query_proj.weights", "q.0.weight", "", "."):
+            self.check_hint(name, none)
+        for name in ("bias_k", "layers.0.self_attn.bias_v"):
+            self.check_hint(name, "(add_bias_kv=True in PyTorch) has no counterpart in multi_head")
+
 
 class TestSettings(LayerTest):
     def test_what_was_typed_is_told_from_what_the_file_lacks(self):

@@ -6,6 +6,7 @@
 #include "kernels/additive.h"
 
 #include "base/checked.h"
+#include "kernels/dot_product.h"
 #include "kernels/vectors.h"
 
 /* A tanh and what goes with it, in multiply-adds. */
@@ -25,15 +26,7 @@ static bool memory_floats(const struct attnzoo_attention *problem, int64_t row_c
 static void open_queries(const struct attnzoo_attention *problem, const struct attnzoo_tile *block, float *memory)
 {
     const struct attnzoo_additive *additive = problem->source_data;
-    int64_t columns = hidden_size(problem);
-    for (int64_t head = block->first_head; head < block->first_head + block->head_count; head++)
-        for (int64_t query = block->first_query; query < block->first_query + block->query_count; query++) {
-            attnzoo_kernel_widen(memory, attnzoo_grid_at(&problem->query, block->batch, head, query, 0),
-                                 problem->query.dtype, problem->query.stride[ATTNZOO_COLUMN], columns);
-            if (additive->bias != NULL)
-                attnzoo_kernel_vectors()->add_scaled(memory, additive->bias, columns, 1.0f);
-            memory += columns;
-        }
+    attnzoo_kernel_pack_queries(problem, block, additive->bias, 0, memory);
 }
 
 static float *packed_keys(const struct attnzoo_attention *problem, const struct attnzoo_tile *tile, float *memory)

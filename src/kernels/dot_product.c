@@ -10,6 +10,8 @@
 #include "blas/blas.h"
 #include "kernels/vectors.h"
 
+#include <string.h>
+
 static int64_t head_size(const struct attnzoo_attention *problem)
 {
     return problem->query.size[ATTNZOO_COLUMN];
@@ -27,18 +29,19 @@ static bool memory_floats(const struct attnzoo_attention *problem, int64_t row_c
  * reads one row past the end of a left operand, which in the caller's memory may be the end of a page.
  */
 void attnzoo_kernel_pack_queries(const struct attnzoo_attention *problem, const struct attnzoo_tile *block,
-                                 const float *bias, float *memory)
+                                 const float *bias, int64_t bias_step, float *memory)
 {
     const struct attnzoo_grid *queries = &problem->query;
-    int64_t columns = head_size(problem);
-    for (int64_t head = 0; head < block->head_count; head++)
-        for (int64_t query = 0; query < block->query_count; query++) {
-            attnzoo_kernel_widen(
-                memory, attnzoo_grid_at(queries, block->batch, block->first_head + head, block->first_query + query, 0),
-                queries->dtype, queries->stride[ATTNZOO_COLUMN], columns);
+    int64_t columns = head_size(problem), length = attnzoo_mask_query_length(&problem->mask, block->batch);
+    for (int64_t head = block->first_head; head < block->first_head + block->head_count; head++)
+        for (int64_t query = block->first_query; query < block->first_query + block->query_count; query++) {
+            if (query < length)
+                attnzoo_kernel_widen(memory, attnzoo_grid_at(queries, block->batch, head, query, 0), queries->dtype,
+                                     queries->stride[ATTNZOO_COLUMN], columns);
+            else
+                memset(memory, 0, (size_t)columns * sizeof *memory);
             if (bias != NULL)
-                attnzoo_kernel_vectors()->add_scaled(memory, bias + (block->first_head + head) * columns, columns,
-                                                     1.0f);
+                attnzoo_kernel_vectors()->add_scaled(memory, bias + head * bias_step, columns, 1.0f);
             memory += columns;
         }
 }
@@ -57,7 +60,7 @@ void attnzoo_kernel_scaled_products(const struct attnzoo_strip *strip, int64_t c
 
 static void open_queries(const struct attnzoo_attention *problem, const struct attnzoo_tile *block, float *memory)
 {
-    attnzoo_kernel_pack_queries(problem, block, NULL, memory);
+    attnzoo_kernel_pack_queries(problem, block, NULL, 0, memory);
 }
 
 /* Where a tile's keys are packed: behind the queries of its block. */

@@ -13,9 +13,12 @@ extern const struct attnzoo_score_source attnzoo_kernel_dot_product;
 /** A left operand of a product is packed with so many rows to spare. */
 enum { ATTNZOO_SPARE_ROWS = 1 };
 
-/** Packs the queries of a block [rows, D], with a bias [H, D] added to them unless it is NULL. */
+/**
+ * Packs the queries of a block [rows, D], with a bias added to them unless it is NULL: [D] for all heads, or one a head,
+ * bias_step apart. Queries past their length see nothing and are not read: they count as 0.
+ */
 void attnzoo_kernel_pack_queries(const struct attnzoo_attention *problem, const struct attnzoo_tile *block,
-                                 const float *bias, float *memory);
+                                 const float *bias, int64_t bias_step, float *memory);
 
 /** Fills a strip with scale * queries [row_count, columns] times keys [key_count, columns] transposed. */
 void attnzoo_kernel_scaled_products(const struct attnzoo_strip *strip, int64_t columns, float scale,

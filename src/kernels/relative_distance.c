@@ -51,7 +51,7 @@ static void open_queries(const struct attnzoo_attention *problem, const struct a
     const struct attnzoo_relative_distance *relative = problem->source_data;
     int64_t rows = block->head_count * block->query_count, step = attnzoo_base_maximum(head_size(problem), 1);
     float *scores = distance_scores(problem, block, memory);
-    attnzoo_kernel_pack_queries(problem, block, NULL, memory);
+    attnzoo_kernel_pack_queries(problem, block, NULL, 0, memory);
     /* No stray NaN may be left for a BLAS that multiplies what it overwrites by zero. */
     memset(scores, 0, (size_t)(rows * distance_count(problem)) * sizeof *scores);
     attnzoo_blas_multiply_transposed(rows, distance_count(problem), head_size(problem), product_scale(problem), memory,

@@ -62,8 +62,10 @@ static float *shift_memory(const struct attnzoo_attention *problem, const struct
 static void open_queries(const struct attnzoo_attention *problem, const struct attnzoo_tile *block, float *memory)
 {
     const struct attnzoo_relative_position *relative = problem->source_data;
-    attnzoo_kernel_pack_queries(problem, block, relative->content_bias, memory);
-    attnzoo_kernel_pack_queries(problem, block, relative->position_bias, position_queries(problem, block, memory));
+    int64_t columns = head_size(problem);
+    attnzoo_kernel_pack_queries(problem, block, relative->content_bias, columns, memory);
+    attnzoo_kernel_pack_queries(problem, block, relative->position_bias, columns,
+                                position_queries(problem, block, memory));
 }
 
 /* Rows of a strip that belong to one head, at most SHIFT_ROWS. */

@@ -78,7 +78,8 @@ static attnzoo_status forward(const struct attnzoo_instance *instance, const str
 {
     struct attnzoo_similarity_call opened;
     attnzoo_status status = attnzoo_similarity_open(&opened, instance, call);
-    if (status != ATTNZOO_STATUS_OK)
+    const int64_t *query = opened.problem.query.size;
+    if (status != ATTNZOO_STATUS_OK || query[ATTNZOO_BATCH] == 0 || query[ATTNZOO_ROW] == 0)
         return status;
     opened.problem.attention = opened.attention;
     opened.problem.wants_attention = call->outputs[ATTNZOO_OUTPUT_ATTENTION] != NULL;

@@ -36,15 +36,16 @@ enum { FEEDBACK_PREVIOUS, FEEDBACK_CUMULATIVE, FEEDBACK_BOTH };
 enum { ACTIVATION_NONE, ACTIVATION_TANH };
 
 static const struct attnzoo_option_spec options[OPTION_COUNT] = {
-    [ATTNZOO_SIMILARITY_NUM_HEADS] = {"num_heads", ATTNZOO_OPTION_INT, "1", ">= 1",
+    [ATTNZOO_SIMILARITY_NUM_HEADS] = {"num_heads", ATTNZOO_OPTION_INT, "1", "1 to 2^31",
                                       "H, the heads, each with an alignment of its own", 1.0, 1.0, 0x1p31},
-    [ATTNZOO_SIMILARITY_NUM_KV_HEADS] = {"num_kv_heads", ATTNZOO_OPTION_INT, "num_heads", ">= 1, divides num_heads",
-                                         "G, the heads that key and value split into", 1.0, 1.0, 0x1p31},
+    [ATTNZOO_SIMILARITY_NUM_KV_HEADS] = {"num_kv_heads", ATTNZOO_OPTION_INT, "num_heads",
+                                         "1 to 2^31, divides num_heads", "G, the heads that key and value split into",
+                                         1.0, 1.0, 0x1p31},
     [OPTION_NORMALIZER] = {"normalizer", ATTNZOO_OPTION_CHOICE, "softmax", "softmax|smoothing",
                            "smoothing weighs by sigmoid(e) over the sum of sigmoids", NORMALIZER_SOFTMAX, 0.0, 1.0},
     [OPTION_SHARPENING] = {"sharpening", ATTNZOO_OPTION_FLOAT, "1", "a positive normal number",
                            "beta, multiplies the scores", 1.0, FLT_MIN, FLT_MAX},
-    [OPTION_WINDOW] = {"location_window", ATTNZOO_OPTION_INT, "0", "0 (off), or the reach in keys",
+    [OPTION_WINDOW] = {"location_window", ATTNZOO_OPTION_INT, "0", "0 (off), or the reach in keys, up to 2^52",
                        "w > 0 keeps the keys within w of the likeliest key of the step before", 0.0, 0.0, 0x1p52},
     [OPTION_FEEDBACK] = {"feedback", ATTNZOO_OPTION_CHOICE, "previous", "previous|cumulative|both",
                          "what the convolution sees: the last alignment, the sum of all so far, or both",

@@ -36,11 +36,11 @@ enum {
 
 #define ATTNZOO_HEADS_OPTIONS                                                                                          \
     [ATTNZOO_HEADS_NUM_HEADS] =                                                                                        \
-        {"num_heads", ATTNZOO_OPTION_INT, "1", ">= 1", "H, the heads that query splits into", 1.0, 1.0, 0x1p31},       \
+        {"num_heads", ATTNZOO_OPTION_INT, "1", "1 to 2^31", "H, the heads that query splits into", 1.0, 1.0, 0x1p31},  \
     [ATTNZOO_HEADS_NUM_KV_HEADS] = {"num_kv_heads",                                                                    \
                                     ATTNZOO_OPTION_INT,                                                                \
                                     "num_heads",                                                                       \
-                                    ">= 1, divides num_heads",                                                         \
+                                    "1 to 2^31, divides num_heads",                                                    \
                                     "G, the heads that key and value split into; query head h reads head h / (H/G)",   \
                                     1.0,                                                                               \
                                     1.0,                                                                               \

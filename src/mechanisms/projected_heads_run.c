@@ -223,6 +223,9 @@ attnzoo_status attnzoo_heads_run(struct attnzoo_heads_call *opened)
     struct run run = {.opened = opened};
     struct attnzoo_state_content *state = opened->call->state;
     struct attnzoo_pool_claim claim;
+    const int64_t *query = opened->query.size;
+    if (state == NULL && (query[ATTNZOO_BATCH] == 0 || query[ATTNZOO_ROW] == 0))
+        return ATTNZOO_STATUS_OK;
     attnzoo_status status = plan(&run);
     if (status == ATTNZOO_STATUS_OK)
         status = attnzoo_pool_claim(&claim, opened->call->pool, &run.needs);

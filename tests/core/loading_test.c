@@ -143,26 +143,60 @@ static void assert_unloaded(void)
     assert_null(library);
 }
 
-static void assert_same_holdings(struct holdings before, struct holdings after)
+enum { MATRIX = 32, ROW_MAJOR = 101, PLAIN = 111 };
+
+/*
+ * How many mappings a BLAS leaves behind that is itself loaded, used for a product and unloaded as often: BLIS 0.9 never
+ * gives back its packing buffers. OpenBLAS leaves none.
+ */
+static int count_left_by_blas(void)
+{
+    struct loaded loaded = load();
+    Dl_info where;
+    void *product = dlsym(loaded.library, "cblas_sgemm");
+    assert_non_null(product);
+    assert_true(dladdr(product, &where) != 0);
+    char path[4096];
+    snprintf(path, sizeof path, "%s", where.dli_fname);
+    assert_int_equal(dlclose(loaded.library), 0);
+    int before = count_mappings();
+    for (int i = WARM_UP; i < LOADS; i++) {
+        static float matrix[MATRIX * MATRIX], result[MATRIX * MATRIX];
+        void (*sgemm)(int, int, int, int, int, int, float, const float *, int, const float *, int, float, float *, int);
+        void *blas = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+        assert_non_null(blas);
+        product = dlsym(blas, "cblas_sgemm");
+        memcpy(&sgemm, &product, sizeof product);
+        sgemm(ROW_MAJOR, PLAIN, PLAIN, MATRIX, MATRIX, MATRIX, 1.0f, matrix, MATRIX, matrix, MATRIX, 0.0f, result,
+              MATRIX);
+        assert_int_equal(dlclose(blas), 0);
+    }
+    int left = count_mappings() - before;
+    return left > 0 ? left : 0;
+}
+
+static void assert_same_holdings(struct holdings before, struct holdings after, int left_by_blas)
 {
     assert_true(process_threads_fall_to(before.threads));
     assert_int_equal(after.files, before.files);
     assert_int_equal(after.keys, before.keys);
-    /* Allocators may split and join a few mappings of their own; one left by each loading would be ninety. */
-    assert_true(after.mappings <= before.mappings + 10);
+    /* Allocators may split and join a few mappings of their own; one left by each loading would be ninety. What the BLAS
+     * leaves for each of up to three threads is not the library's. */
+    assert_true(after.mappings <= before.mappings + 10 + (left_by_blas > 10 ? 3 * left_by_blas : 0));
 }
 
 static void p72_loading_and_unloading_a_hundred_times(void **state)
 {
     (void)state;
     struct holdings before = {0};
+    int left_by_blas = count_left_by_blas();
     for (int i = 0; i < LOADS; i++) {
         if (i == WARM_UP)
             before = count_holdings();
         load_and_unload(i);
         assert_unloaded();
     }
-    assert_same_holdings(before, count_holdings());
+    assert_same_holdings(before, count_holdings(), left_by_blas);
 }
 
 /* With the BLAS library kept loaded, what is left behind is the library's own. */

@@ -38,6 +38,8 @@ static pthread_mutex_t span_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t span_closed = PTHREAD_COND_INITIALIZER;
 static int32_t threads_inside;
 static int32_t spans_open;
+/* Forks that wait for spans to close; no span opens meanwhile. */
+static int32_t forks_waiting;
 static int64_t application_setting;
 /* A fork left the setting at 1 in the child while a span was open. */
 static bool setting_is_owed;
@@ -139,7 +141,7 @@ void attnzoo_blas_open(int32_t threads)
 {
     int32_t limit = attnzoo_blas_thread_limit();
     pthread_mutex_lock(&span_lock);
-    while (threads_inside > 0 && threads_inside + threads > limit)
+    while (forks_waiting > 0 || (threads_inside > 0 && threads_inside + threads > limit))
         pthread_cond_wait(&span_closed, &span_lock);
     threads_inside += threads;
     if (spans_open++ == 0) {
@@ -185,13 +187,22 @@ void attnzoo_blas_leave(int32_t entered)
         omp_set_num_threads(entered);
 }
 
+/*
+ * A BLAS that does not look after its own locks (BLIS 0.9) must not be in the middle of a product: the child would wait for
+ * ever for a lock that a thread of the parent held. OpenBLAS looks after its own.
+ */
 static void lock_before_fork(void)
 {
     pthread_mutex_lock(&span_lock);
+    forks_waiting++;
+    while (!has_openblas() && threads_inside > 0)
+        pthread_cond_wait(&span_closed, &span_lock);
 }
 
 static void unlock_in_parent(void)
 {
+    forks_waiting--;
+    pthread_cond_broadcast(&span_closed);
     pthread_mutex_unlock(&span_lock);
 }
 
@@ -202,6 +213,7 @@ static void forget_in_child(void)
     setting_is_owed = setting_is_owed || spans_open > 0;
     spans_open = 0;
     threads_inside = 0;
+    forks_waiting = 0;
     pthread_cond_init(&span_closed, NULL);
     pthread_mutex_unlock(&span_lock);
 }

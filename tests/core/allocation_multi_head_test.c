@@ -251,17 +251,24 @@ static const struct scenario SCENARIOS[] = {
     {"forward_on_new_executor", forward_on_new_executor},
 };
 
+enum { ATTEMPTS = 4 };
+
 /* Runs the scenario with one failure; returns false once there is nothing left to fail. */
 static bool fail_once(const struct scenario *scenario, struct multi_head_case *test, int64_t number, int64_t usual_live)
 {
-    test_tensor_poison(&test->base.context);
-    test_tensor_poison(&test->base.attention);
-    allocator_fail(number);
-    allocator_watch();
-    attnzoo_status status = scenario->run(test);
-    struct allocation_counts counts = allocator_stop();
-    if (!allocator_has_failed())
-        return false;
+    struct allocation_counts counts = {.live = INT64_MAX};
+    attnzoo_status status = ATTNZOO_STATUS_OK;
+    /* A leak shows each time; what an OpenMP makes for a thread that comes to its first product here, once. */
+    for (int attempt = 0; attempt < ATTEMPTS && counts.live > usual_live; attempt++) {
+        test_tensor_poison(&test->base.context);
+        test_tensor_poison(&test->base.attention);
+        allocator_fail(number);
+        allocator_watch();
+        status = scenario->run(test);
+        counts = allocator_stop();
+        if (!allocator_has_failed())
+            return false;
+    }
     if (status != ATTNZOO_STATUS_OUT_OF_MEMORY && status != ATTNZOO_STATUS_SYSTEM)
         fail_msg("%s, failure %" PRId64 ": '%s', from %s", scenario->name, number, attnzoo_status_name(status),
                  allocator_last_caller());

@@ -239,7 +239,7 @@ static attnzoo_status live(struct tanh_case *test, attnzoo_mask *mask, int32_t t
     return status;
 }
 
-enum { MOST_FAILURES = 400 };
+enum { MOST_FAILURES = 400, ATTEMPTS = 4 };
 
 static int fail_in_turn(struct tanh_case *test, attnzoo_mask *mask, int32_t threads, bool has_state)
 {
@@ -251,13 +251,20 @@ static int fail_in_turn(struct tanh_case *test, attnzoo_mask *mask, int32_t thre
     int64_t usual_live = allocator_stop().live;
     int number = 1;
     for (; number <= MOST_FAILURES; number++) {
-        test_tensor_poison(&test->call.context);
-        test_tensor_poison(&test->call.attention);
-        allocator_fail(number);
-        allocator_watch();
-        attnzoo_status status = live(test, mask, threads, has_state);
-        struct allocation_counts counts = allocator_stop();
-        if (!allocator_has_failed())
+        struct allocation_counts counts = {.live = INT64_MAX};
+        attnzoo_status status = ATTNZOO_STATUS_OK;
+        bool has_failed = true;
+        /* A leak shows each time; what an OpenMP makes for a thread that comes to its first product here, once. */
+        for (int attempt = 0; attempt < ATTEMPTS && has_failed && counts.live > usual_live; attempt++) {
+            test_tensor_poison(&test->call.context);
+            test_tensor_poison(&test->call.attention);
+            allocator_fail(number);
+            allocator_watch();
+            status = live(test, mask, threads, has_state);
+            counts = allocator_stop();
+            has_failed = allocator_has_failed();
+        }
+        if (!has_failed)
             break;
         if (status != ATTNZOO_STATUS_OUT_OF_MEMORY && status != ATTNZOO_STATUS_SYSTEM)
             fail_msg("%s, failure %d: '%s', from %s", test->mechanism, number, attnzoo_status_name(status),

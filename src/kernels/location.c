@@ -8,7 +8,7 @@
 #include "kernels/location.h"
 
 #include "base/checked.h"
-#include "blas/blas.h"
+#include "kernels/projection.h"
 #include "kernels/vectors.h"
 
 #include <string.h>
@@ -51,17 +51,6 @@ static void gather(const struct attnzoo_location *location, int64_t batch, int64
                (size_t)(to - from) * sizeof *packed);
 }
 
-/* y [rows, outputs] = x [rows, inputs] W^T + b */
-static void apply_layer(int64_t rows, int64_t inputs, int64_t outputs, const float *x, const float *weight,
-                        const float *bias, float *y)
-{
-    memset(y, 0, (size_t)(rows * outputs) * sizeof *y);
-    for (int64_t row = 0; bias != NULL && row < rows; row++)
-        memcpy(y + row * outputs, bias, (size_t)outputs * sizeof *y);
-    attnzoo_blas_multiply_transposed_add(rows, outputs, inputs, x, attnzoo_base_maximum(inputs, 1), weight,
-                                         attnzoo_base_maximum(inputs, 1), y, attnzoo_base_maximum(outputs, 1));
-}
-
 static void solve_item(const void *context, int64_t item, void *scratch)
 {
     const struct attnzoo_location *location = context;
@@ -78,11 +67,11 @@ static void solve_item(const void *context, int64_t item, void *scratch)
         gather(location, batch, first + key, length, packed + key * neighbourhood(layers));
     if (layers->projection == NULL)
         features = terms;
-    apply_layer(keys, neighbourhood(layers), layers->filter_count, packed, layers->convolution,
-                layers->convolution_bias, features);
+    attnzoo_projection_apply(keys, neighbourhood(layers), layers->filter_count, packed, layers->convolution,
+                             layers->convolution_bias, features);
     if (layers->projection != NULL)
-        apply_layer(keys, layers->filter_count, layers->hidden_size, features, layers->projection,
-                    layers->projection_bias, terms);
+        attnzoo_projection_apply(keys, layers->filter_count, layers->hidden_size, features, layers->projection,
+                                 layers->projection_bias, terms);
     if (layers->has_tanh)
         attnzoo_kernel_vectors()->hyperbolic_tangents(terms, keys * layers->hidden_size);
 }

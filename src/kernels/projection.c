@@ -2,7 +2,7 @@
  * kernels/projection.c: linear layers. Rows are gathered from whatever strides they have, multiplied, and dealt out to
  * the parts that their outputs belong to.
  *
- * A thread's scratch:  | rows [rows, inputs] | a spare row | outputs [rows, outputs of the item] |
+ * A thread's scratch:  | rows [rows, inputs] | a spare row | outputs [rows, outputs of the item] | a row of zeros |
  */
 #include "kernels/projection.h"
 
@@ -23,6 +23,7 @@ enum {
     OUTPUT_STEP = 16,
     /* BLIS up to 1.0 reads one row past the end of a left operand. */
     SPARE_ROWS = 1,
+    ZERO_ROWS = 1,
     WORK_PER_THREAD = 1 << 20
 };
 
@@ -30,7 +31,7 @@ static bool count_bytes(struct attnzoo_projection_plan *plan)
 {
     int64_t packed, multiplied, floats;
     return attnzoo_base_multiply(plan->rows_per_item + SPARE_ROWS, plan->inputs, &packed) &&
-           attnzoo_base_multiply(plan->rows_per_item, plan->outputs_per_item, &multiplied) &&
+           attnzoo_base_multiply(plan->rows_per_item + ZERO_ROWS, plan->outputs_per_item, &multiplied) &&
            attnzoo_base_add(packed, multiplied, &floats) &&
            attnzoo_base_multiply(floats, (int64_t)sizeof(float), &plan->scratch_bytes);
 }
@@ -68,43 +69,67 @@ attnzoo_status attnzoo_projection_make_plan(struct attnzoo_projection_plan *plan
     return ATTNZOO_STATUS_OK;
 }
 
-static bool may_read(const struct attnzoo_projection *projection, int64_t batch, int64_t row)
+static bool is_wanted(const struct attnzoo_projection *projection, int32_t part, int64_t batch, int64_t row)
 {
-    return projection->spans == NULL || (row >= projection->spans[batch].first && row < projection->spans[batch].end);
+    const struct attnzoo_key_span *spans = projection->spans[part];
+    return spans == NULL || (row >= spans[batch].first && row < spans[batch].end);
 }
 
-/* Gathers the rows that may be read of [first, first + count); returns how many. */
+static bool is_read(const struct attnzoo_projection *projection, int64_t batch, int64_t row)
+{
+    for (int32_t part = 0; part < projection->part_count; part++)
+        if (is_wanted(projection, part, batch, row))
+            return true;
+    return false;
+}
+
+/* Gathers the rows that are read of [first, first + count); returns how many. */
 static int64_t gather(const struct attnzoo_projection_plan *plan, int64_t first, int64_t count, float *packed)
 {
     const struct attnzoo_grid *input = &plan->projection->input;
     int64_t gathered = 0;
     for (int64_t number = first; number < first + count; number++) {
         int64_t batch = number / input->size[ATTNZOO_ROW], row = number % input->size[ATTNZOO_ROW];
-        if (may_read(plan->projection, batch, row))
+        if (is_read(plan->projection, batch, row))
             attnzoo_kernel_widen(packed + gathered++ * plan->inputs, attnzoo_grid_at(input, batch, 0, row, 0),
                                  input->dtype, input->stride[ATTNZOO_COLUMN], plan->inputs);
     }
     return gathered;
 }
 
-/* Writes outputs [first_output, first_output + count) of one row to the parts that they belong to. */
+/* Writes outputs [first_output, first_output + count) of one row to the parts that they belong to, zeros to those that
+ * do not want the row. */
 static void deal_out(const struct attnzoo_projection *projection, int64_t batch, int64_t row, int64_t first_output,
-                     int64_t count, const float *outputs)
+                     int64_t count, const float *outputs, const float *zeros)
 {
     int64_t part_first = 0, end_output = first_output + count;
     for (int32_t number = 0; number < projection->part_count; number++) {
         const struct attnzoo_grid *part = &projection->parts[number];
         int64_t columns = part->size[ATTNZOO_COLUMN], part_end = part_first + part->size[ATTNZOO_HEAD] * columns;
         int64_t from = attnzoo_base_maximum(first_output, part_first), to = attnzoo_base_minimum(end_output, part_end);
-        while (from < to) {
+        bool wants = is_wanted(projection, number, batch, row);
+        const float *source = wants ? outputs : zeros;
+        while (from < to && (wants || projection->clears_unwanted)) {
             int64_t head = (from - part_first) / columns, column = (from - part_first) % columns;
             int64_t run = attnzoo_base_minimum(to - from, columns - column);
             attnzoo_kernel_narrow(attnzoo_grid_at(part, batch, head, row, column), part->dtype,
-                                  part->stride[ATTNZOO_COLUMN], outputs + (from - first_output), run);
+                                  part->stride[ATTNZOO_COLUMN], source + (from - first_output), run);
             from += run;
         }
         part_first = part_end;
     }
+}
+
+void attnzoo_projection_apply(int64_t rows, int64_t inputs, int64_t outputs, const float *x, const float *weight,
+                              const float *bias, float *y)
+{
+    int64_t step = attnzoo_base_maximum(inputs, 1);
+    if (bias == NULL)
+        memset(y, 0, (size_t)(rows * outputs) * sizeof *y);
+    for (int64_t row = 0; bias != NULL && row < rows; row++)
+        memcpy(y + row * outputs, bias, (size_t)outputs * sizeof *y);
+    attnzoo_blas_multiply_transposed_add(rows, outputs, inputs, x, step, weight, step, y,
+                                         attnzoo_base_maximum(outputs, 1));
 }
 
 static void solve_item(const void *context, int64_t item, void *scratch)
@@ -115,43 +140,22 @@ static void solve_item(const void *context, int64_t item, void *scratch)
     int64_t first_output = item % plan->output_blocks * plan->outputs_per_item;
     int64_t rows = attnzoo_base_minimum(plan->rows_per_item, plan->row_count - first_row);
     int64_t outputs = attnzoo_base_minimum(plan->outputs_per_item, plan->outputs - first_output);
-    int64_t input_step = attnzoo_base_maximum(plan->inputs, 1);
     float *packed = scratch, *multiplied = packed + (plan->rows_per_item + SPARE_ROWS) * plan->inputs;
-    int64_t gathered = gather(plan, first_row, rows, packed);
-    for (int64_t row = 0; row < gathered; row++)
-        if (projection->bias == NULL)
-            memset(multiplied + row * outputs, 0, (size_t)outputs * sizeof(float));
-        else
-            memcpy(multiplied + row * outputs, projection->bias + first_output, (size_t)outputs * sizeof(float));
-    attnzoo_blas_multiply_transposed_add(gathered, outputs, plan->inputs, packed, input_step,
-                                         projection->weight + first_output * plan->inputs, input_step, multiplied,
-                                         outputs);
-    gathered = 0;
+    float *zeros = multiplied + plan->rows_per_item * plan->outputs_per_item;
+    memset(zeros, 0, (size_t)outputs * sizeof *zeros);
+    attnzoo_projection_apply(gather(plan, first_row, rows, packed), plan->inputs, outputs, packed,
+                             projection->weight + first_output * plan->inputs,
+                             projection->bias == NULL ? NULL : projection->bias + first_output, multiplied);
+    int64_t gathered = 0;
     for (int64_t number = first_row; number < first_row + rows; number++) {
-        int64_t batch = number / projection->input.size[ATTNZOO_ROW],
-                row = number % projection->input.size[ATTNZOO_ROW];
-        if (may_read(projection, batch, row))
-            deal_out(projection, batch, row, first_output, outputs, multiplied + gathered++ * outputs);
+        int64_t batch = number / projection->input.size[ATTNZOO_ROW];
+        int64_t row = number % projection->input.size[ATTNZOO_ROW];
+        deal_out(projection, batch, row, first_output, outputs, multiplied + gathered * outputs, zeros);
+        gathered += is_read(projection, batch, row);
     }
-}
-
-/* The outputs of rows that may not be read. */
-static void clear_unread(const struct attnzoo_projection *projection)
-{
-    const int64_t *size = projection->input.size;
-    const float zeros[OUTPUT_STEP] = {0};
-    int64_t outputs = 0;
-    for (int32_t part = 0; part < projection->part_count; part++)
-        outputs += projection->parts[part].size[ATTNZOO_HEAD] * projection->parts[part].size[ATTNZOO_COLUMN];
-    for (int64_t batch = 0; batch < size[ATTNZOO_BATCH]; batch++)
-        for (int64_t row = 0; row < size[ATTNZOO_ROW]; row++)
-            for (int64_t first = 0; first < outputs && !may_read(projection, batch, row); first += OUTPUT_STEP)
-                deal_out(projection, batch, row, first, attnzoo_base_minimum(OUTPUT_STEP, outputs - first), zeros);
 }
 
 void attnzoo_projection_solve(const struct attnzoo_projection_plan *plan, const struct attnzoo_pool_claim *claim)
 {
-    if (plan->projection->spans != NULL && plan->projection->clears_unread)
-        clear_unread(plan->projection);
     attnzoo_pool_do(claim, &(struct attnzoo_pool_phase){solve_item, plan, plan->row_blocks * plan->output_blocks});
 }

@@ -22,9 +22,12 @@ struct attnzoo_projection {
     /** Where the outputs go, in order: [B, heads, N, columns] each takes heads * columns of them. */
     struct attnzoo_grid parts[ATTNZOO_PROJECTION_PARTS];
     int32_t part_count;
-    /** [B]: the rows that may be read; NULL for all rows. The outputs of others are left alone, or cleared. */
-    const struct attnzoo_key_span *spans;
-    bool clears_unread;
+    /**
+     * By part, [B]: the rows that the part wants; NULL for all rows. Rows that no part wants are not read. A part's
+     * other rows are left alone, or cleared.
+     */
+    const struct attnzoo_key_span *spans[ATTNZOO_PROJECTION_PARTS];
+    bool clears_unwanted;
     /** Each row is a product of its own, so that its outputs do not depend, in the last bit, on how many
      * rows there are. */
     bool is_row_by_row;
@@ -43,6 +46,10 @@ struct attnzoo_projection_plan {
     int64_t scratch_bytes;
     int64_t threads_wanted;
 };
+
+/** y [rows, outputs] = x [rows, inputs] W^T + b, all compact; b may be NULL. x has a spare row behind it. */
+void attnzoo_projection_apply(int64_t rows, int64_t inputs, int64_t outputs, const float *x, const float *weight,
+                              const float *bias, float *y);
 
 /** Pointers to data may still change; the plan refers to the projection. */
 attnzoo_status attnzoo_projection_make_plan(struct attnzoo_projection_plan *plan,

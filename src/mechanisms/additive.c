@@ -60,8 +60,7 @@ static attnzoo_status run(struct attnzoo_similarity_call *opened)
         !attnzoo_pool_place(&end, &attention_offset, plan.shared_bytes, 1, 1))
         return attnzoo_base_fail_memory(UINT64_MAX);
     needs.shared_bytes = end;
-    needs.scratch_bytes = attnzoo_base_maximum(needs.scratch_bytes, plan.scratch_bytes);
-    needs.threads_wanted = attnzoo_base_maximum(needs.threads_wanted, plan.threads_wanted);
+    attnzoo_pool_add_needs(&needs, plan.scratch_bytes, plan.threads_wanted);
     status = attnzoo_pool_claim(&claim, opened->call->pool, &needs);
     if (status != ATTNZOO_STATUS_OK)
         return status;

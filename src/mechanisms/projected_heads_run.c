@@ -87,8 +87,6 @@ static void choose_layers(struct run *run)
     bool is_stacked = heads->stacked_weight != NULL;
     bool is_memory = is_stacked && attnzoo_base_views_equal(views[ATTNZOO_INPUT_KEY], views[ATTNZOO_INPUT_VALUE]);
     bool is_self = is_memory && attnzoo_base_views_equal(views[ATTNZOO_INPUT_QUERY], views[ATTNZOO_INPUT_KEY]);
-    /* A cache keeps zeros for padded keys, which are queries nonetheless. */
-    is_self = is_self && (opened->call->state == NULL || !opened->problem.mask.description->key_lengths.is_set);
     struct attnzoo_projection *layers = run->layers;
     if (is_self) {
         layers[run->layer_count++] = (struct attnzoo_projection){.input = opened->query,
@@ -136,12 +134,6 @@ static bool place_zones(struct run *run)
            (run->needs.shared_bytes = end, true);
 }
 
-static void add_needs(struct attnzoo_pool_needs *needs, int64_t scratch_bytes, int64_t threads_wanted)
-{
-    needs->scratch_bytes = attnzoo_base_maximum(needs->scratch_bytes, scratch_bytes);
-    needs->threads_wanted = attnzoo_base_maximum(needs->threads_wanted, threads_wanted);
-}
-
 static attnzoo_status plan(struct run *run)
 {
     struct attnzoo_heads_call *opened = run->opened;
@@ -157,16 +149,16 @@ static attnzoo_status plan(struct run *run)
     attnzoo_status status = attnzoo_attention_make_plan(&run->attention, problem);
     for (int32_t i = 0; i < run->layer_count && status == ATTNZOO_STATUS_OK; i++) {
         status = attnzoo_projection_make_plan(&run->layer_plans[i], &run->layers[i]);
-        add_needs(&run->needs, run->layer_plans[i].scratch_bytes, run->layer_plans[i].threads_wanted);
+        attnzoo_pool_add_needs(&run->needs, run->layer_plans[i].scratch_bytes, run->layer_plans[i].threads_wanted);
     }
     if (status == ATTNZOO_STATUS_OK && has_out(run)) {
         run->out = layer_of(&run->joined, &heads->out, &opened->context);
         status = attnzoo_projection_make_plan(&run->out_plan, &run->out);
-        add_needs(&run->needs, run->out_plan.scratch_bytes, run->out_plan.threads_wanted);
+        attnzoo_pool_add_needs(&run->needs, run->out_plan.scratch_bytes, run->out_plan.threads_wanted);
     }
     if (status != ATTNZOO_STATUS_OK)
         return status;
-    add_needs(&run->needs, run->attention.scratch_bytes, run->attention.threads_wanted);
+    attnzoo_pool_add_needs(&run->needs, run->attention.scratch_bytes, run->attention.threads_wanted);
     return place_zones(run) ? ATTNZOO_STATUS_OK : attnzoo_base_fail_memory(UINT64_MAX);
 }
 
@@ -190,7 +182,7 @@ static void point(struct run *run, char *memory)
     choose_layers(run);
 }
 
-/* Which rows may be read: queries before their length; keys that some query may see, or, where later calls will see
+/* Which rows are wanted: queries before their length; keys that some query may see, or, where later calls will see
  * them too, all before their length. */
 static void set_spans(struct run *run, char *memory)
 {
@@ -205,16 +197,13 @@ static void set_spans(struct run *run, char *memory)
             seen = attnzoo_mask_batch_span(mask, batch);
         of_keys[batch] = (struct attnzoo_key_span){seen.first - opened->past_count, seen.end - opened->past_count};
         of_queries[batch] = (struct attnzoo_key_span){0, attnzoo_mask_query_length(mask, batch)};
-        /* In self-attention a row is read once for all its uses. */
-        if (run->layers[0].part_count == 3) {
-            of_queries[batch].first = attnzoo_base_minimum(of_queries[batch].first, of_keys[batch].first);
-            of_queries[batch].end = attnzoo_base_maximum(of_queries[batch].end, of_keys[batch].end);
-        }
     }
     int32_t extra_count = opened->extra != NULL;
     for (int32_t i = 0; i < run->layer_count - extra_count; i++) {
-        run->layers[i].spans = i == 0 ? of_queries : of_keys;
-        run->layers[i].clears_unread = is_cached;
+        struct attnzoo_projection *layer = &run->layers[i];
+        for (int32_t part = 0; part < layer->part_count; part++)
+            layer->spans[part] = i == 0 && part == 0 ? of_queries : of_keys;
+        layer->clears_unwanted = is_cached;
     }
 }
 

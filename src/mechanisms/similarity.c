@@ -207,8 +207,8 @@ attnzoo_status attnzoo_similarity_plan(struct attnzoo_similarity_call *opened, i
         attnzoo_status status = attnzoo_projection_make_plan(&opened->layer_plans[place], &opened->layers[place]);
         if (status != ATTNZOO_STATUS_OK)
             return status;
-        needs->scratch_bytes = attnzoo_base_maximum(needs->scratch_bytes, opened->layer_plans[place].scratch_bytes);
-        needs->threads_wanted = attnzoo_base_maximum(needs->threads_wanted, opened->layer_plans[place].threads_wanted);
+        attnzoo_pool_add_needs(needs, opened->layer_plans[place].scratch_bytes,
+                               opened->layer_plans[place].threads_wanted);
         if (output->data == NULL &&
             !attnzoo_pool_place(end, &opened->offsets[place], attnzoo_grid_element_count(output), 1, sizeof(float)))
             return attnzoo_base_fail_memory(UINT64_MAX);
@@ -232,7 +232,7 @@ void attnzoo_similarity_project(struct attnzoo_similarity_call *opened, const st
     for (int32_t place = 0; place < ATTNZOO_SIMILARITY_LAYERS; place++) {
         if (opened->layers[place].weight == NULL)
             continue;
-        opened->layers[place].spans = place == QUERY ? queries : keys;
+        opened->layers[place].spans[0] = place == QUERY ? queries : keys;
         attnzoo_projection_solve(&opened->layer_plans[place], claim);
     }
 }

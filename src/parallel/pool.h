@@ -49,6 +49,14 @@ static inline bool attnzoo_pool_place(int64_t *end, int64_t *offset, int64_t cou
            attnzoo_base_add(*end, bytes / ATTNZOO_POOL_ALIGNMENT * ATTNZOO_POOL_ALIGNMENT, end);
 }
 
+/** Needs what a further phase needs, too. */
+static inline void attnzoo_pool_add_needs(struct attnzoo_pool_needs *needs, int64_t scratch_bytes,
+                                          int64_t threads_wanted)
+{
+    needs->scratch_bytes = attnzoo_base_maximum(needs->scratch_bytes, scratch_bytes);
+    needs->threads_wanted = attnzoo_base_maximum(needs->threads_wanted, threads_wanted);
+}
+
 /** A pool taken by one call. */
 struct attnzoo_pool_claim {
     /** NULL where the calling thread works alone. */

@@ -77,9 +77,10 @@ static void solve(struct problem *problem, struct attnzoo_pool *pool)
     attnzoo_pool_release(&claim);
 }
 
-static bool may_read(const struct problem *problem, int64_t batch, int64_t row)
+static bool is_wanted(const struct problem *problem, int part, int64_t batch, int64_t row)
 {
-    return problem->projection.spans == NULL || (row >= problem->spans[batch].first && row < problem->spans[batch].end);
+    return problem->projection.spans[part] == NULL ||
+           (row >= problem->spans[batch].first && row < problem->spans[batch].end);
 }
 
 /* n products and their sum in any order, and the bias: (n + 1) roundings at most, each of 2^-24 of the magnitudes. */
@@ -92,8 +93,8 @@ static void check_row(const struct problem *problem, int64_t batch, int64_t row,
             for (int64_t column = 0; column < sizes->columns[part]; column++, output++) {
                 int64_t place = ((batch * sizes->heads + head) * sizes->rows + row) * sizes->columns[part] + column;
                 float got = problem->outputs[part][place];
-                if (!may_read(problem, batch, row)) {
-                    float wanted = problem->projection.clears_unread ? 0.0f : before->outputs[part][place];
+                if (!is_wanted(problem, part, batch, row)) {
+                    float wanted = problem->projection.clears_unwanted ? 0.0f : before->outputs[part][place];
                     assert_memory_equal(&got, &wanted, sizeof got);
                     continue;
                 }
@@ -123,11 +124,13 @@ static void layers_agree_with_plain_loops(void **state)
             create(&problem, cases[i]);
             srand((unsigned)i);
             create(&before, cases[i]);
-            problem.projection.clears_unread = way % 2 == 1;
+            problem.projection.clears_unwanted = way % 2 == 1;
             problem.projection.is_row_by_row = way >= 4;
             for (int64_t batch = 0; batch < cases[i].batches; batch++)
                 problem.spans[batch] = (struct attnzoo_key_span){batch, cases[i].rows - 1 + batch};
-            problem.projection.spans = way % 3 == 0 ? NULL : problem.spans;
+            for (int part = 0; part < PARTS; part++)
+                problem.projection.spans[part] =
+                    (way < 3 ? part < way : part >= PARTS - (way - 3)) ? NULL : problem.spans;
             solve(&problem, way < 3 ? pool : NULL);
             for (int64_t batch = 0; batch < cases[i].batches; batch++)
                 for (int64_t row = 0; row < cases[i].rows; row++)

@@ -161,3 +161,19 @@ attnzoo_status attnzoo_base_view_point(struct attnzoo_view *view, const void *da
     view->readonly = readonly;
     return ATTNZOO_STATUS_OK;
 }
+
+int64_t attnzoo_base_view_row_count(const struct attnzoo_view *view)
+{
+    int64_t columns = view->shape[view->rank - 1];
+    return columns == 0 ? 0 : attnzoo_base_view_element_count(view) / columns;
+}
+
+char *attnzoo_base_view_row(const struct attnzoo_view *view, int32_t axis_count, int64_t row)
+{
+    int64_t offset = 0;
+    for (int32_t axis = axis_count - 1; axis >= 0; axis--) {
+        offset += row % view->shape[axis] * view->strides[axis];
+        row /= view->shape[axis];
+    }
+    return view->data + offset * attnzoo_base_dtype_size(view->dtype);
+}

@@ -35,6 +35,12 @@ attnzoo_status attnzoo_base_view_point(struct attnzoo_view *view, const void *da
 
 int64_t attnzoo_base_view_element_count(const struct attnzoo_view *view);
 
+/** How many rows a view has: its elements but for the innermost axis; 0 if these are none. */
+int64_t attnzoo_base_view_row_count(const struct attnzoo_view *view);
+
+/** The address of a row, counted over the first axis_count axes. */
+char *attnzoo_base_view_row(const struct attnzoo_view *view, int32_t axis_count, int64_t row);
+
 /** Whether two elements of the view share memory. */
 bool attnzoo_base_view_overlaps_itself(const struct attnzoo_view *view);
 

@@ -5,29 +5,12 @@
 
 #include "kernels/grid.h"
 
-/* Rows of the innermost axis; the address of one. */
-static int64_t row_count(const struct attnzoo_view *view)
-{
-    int64_t columns = view->shape[view->rank - 1];
-    return columns == 0 ? 0 : attnzoo_base_view_element_count(view) / columns;
-}
-
-static char *row_at(const struct attnzoo_view *view, int64_t row)
-{
-    int64_t offset = 0;
-    for (int32_t axis = view->rank - 2; axis >= 0; axis--) {
-        offset += row % view->shape[axis] * view->strides[axis];
-        row /= view->shape[axis];
-    }
-    return view->data + offset * attnzoo_base_dtype_size(view->dtype);
-}
-
 void attnzoo_core_read_elements(float *destination, const struct attnzoo_view *view)
 {
     int64_t columns = view->shape[view->rank - 1];
-    for (int64_t row = 0; row < row_count(view); row++)
-        attnzoo_kernel_widen(destination + row * columns, row_at(view, row), view->dtype, view->strides[view->rank - 1],
-                             columns);
+    for (int64_t row = 0; row < attnzoo_base_view_row_count(view); row++)
+        attnzoo_kernel_widen(destination + row * columns, attnzoo_base_view_row(view, view->rank - 1, row), view->dtype,
+                             view->strides[view->rank - 1], columns);
 }
 
 attnzoo_status attnzoo_core_check_writable(const struct attnzoo_view *view, const char *name)

@@ -61,31 +61,24 @@ attnzoo_status attnzoo_state_field_shape(const attnzoo_state *state, int32_t fie
     return ATTNZOO_STATUS_OK;
 }
 
-/* Copies rows of one float view to another of the same shape. */
+/* Copies one float view to another of the same shape. */
 static void copy_rows(const struct attnzoo_view *to, const struct attnzoo_view *from)
 {
-    struct attnzoo_view rows_to = *to, rows_from = *from;
-    if (to->rank == 3) {
-        /* [B, H, M] as [B, H, 1, M]: the keys are the row. */
-        rows_to.rank = rows_from.rank = 4;
-        rows_to.shape[3] = rows_from.shape[3] = to->shape[2];
-        rows_to.strides[3] = to->strides[2];
-        rows_from.strides[3] = from->strides[2];
-        rows_to.shape[2] = rows_from.shape[2] = 1;
-    }
-    const struct attnzoo_grid target = attnzoo_grid_of(&rows_to), source = attnzoo_grid_of(&rows_from);
     enum { PIECE = 256 };
     float values[PIECE];
-    for (int64_t batch = 0; batch < target.size[ATTNZOO_BATCH]; batch++)
-        for (int64_t head = 0; head < target.size[ATTNZOO_HEAD]; head++)
-            for (int64_t row = 0; row < target.size[ATTNZOO_ROW]; row++)
-                for (int64_t first = 0; first < target.size[ATTNZOO_COLUMN]; first += PIECE) {
-                    int64_t count = attnzoo_base_minimum(PIECE, target.size[ATTNZOO_COLUMN] - first);
-                    attnzoo_kernel_widen(values, attnzoo_grid_at(&source, batch, head, row, first), source.dtype,
-                                         source.stride[ATTNZOO_COLUMN], count);
-                    attnzoo_kernel_narrow(attnzoo_grid_at(&target, batch, head, row, first), target.dtype,
-                                          target.stride[ATTNZOO_COLUMN], values, count);
-                }
+    int64_t columns = to->shape[to->rank - 1], stride_to = to->strides[to->rank - 1];
+    int64_t stride_from = from->strides[from->rank - 1];
+    for (int64_t row = 0; row < attnzoo_base_view_row_count(to); row++)
+        for (int64_t first = 0; first < columns; first += PIECE) {
+            int64_t count = attnzoo_base_minimum(PIECE, columns - first);
+            attnzoo_kernel_widen(values,
+                                 attnzoo_base_view_row(from, from->rank - 1, row) +
+                                     first * stride_from * attnzoo_base_dtype_size(from->dtype),
+                                 from->dtype, stride_from, count);
+            attnzoo_kernel_narrow(attnzoo_base_view_row(to, to->rank - 1, row) +
+                                      first * stride_to * attnzoo_base_dtype_size(to->dtype),
+                                  to->dtype, stride_to, values, count);
+        }
 }
 
 attnzoo_status attnzoo_state_get_field(const attnzoo_state *state, int32_t field, attnzoo_tensor *values)

@@ -13,17 +13,6 @@
 /* Columns done at a time, in memory on the stack. */
 enum { PIECE = 256 };
 
-/* The address of a row, counted over all axes but those beyond axis_count. */
-static char *row_at(const struct attnzoo_view *view, int32_t axis_count, int64_t row)
-{
-    int64_t offset = 0;
-    for (int32_t axis = axis_count - 1; axis >= 0; axis--) {
-        offset += row % view->shape[axis] * view->strides[axis];
-        row /= view->shape[axis];
-    }
-    return view->data + offset * attnzoo_base_dtype_size(view->dtype);
-}
-
 static double read_float(const char *source)
 {
     float value;
@@ -52,25 +41,27 @@ void attnzoo_kernel_merge(const struct attnzoo_merge *merge)
         rows *= merge->context_a->shape[axis];
     int64_t stride = merge->context->strides[axis_count];
     for (int64_t row = 0; row < rows; row++) {
-        double log_a = read_float(row_at(merge->log_sum_exp_a, axis_count, row));
-        double log_b = read_float(row_at(merge->log_sum_exp_b, axis_count, row));
+        double log_a = read_float(attnzoo_base_view_row(merge->log_sum_exp_a, axis_count, row));
+        double log_b = read_float(attnzoo_base_view_row(merge->log_sum_exp_b, axis_count, row));
         double largest = log_a > log_b ? log_a : log_b;
         double log_sum =
             largest == -INFINITY ? log_a + log_b : largest + log(exp(log_a - largest) + exp(log_b - largest));
         double weight_a = log_a == -INFINITY ? 0.0 : exp(log_a - log_sum);
         double weight_b = log_b == -INFINITY ? 0.0 : exp(log_b - log_sum);
-        char *out = row_at(merge->context, axis_count, row);
+        char *out = attnzoo_base_view_row(merge->context, axis_count, row);
         for (int64_t first = 0; first < columns; first += PIECE) {
             float sum[PIECE] = {0};
             int64_t count = attnzoo_base_minimum(PIECE, columns - first);
-            add_part(sum, merge->context_a, row_at(merge->context_a, axis_count, row), first, count, weight_a);
-            add_part(sum, merge->context_b, row_at(merge->context_b, axis_count, row), first, count, weight_b);
+            add_part(sum, merge->context_a, attnzoo_base_view_row(merge->context_a, axis_count, row), first, count,
+                     weight_a);
+            add_part(sum, merge->context_b, attnzoo_base_view_row(merge->context_b, axis_count, row), first, count,
+                     weight_b);
             attnzoo_kernel_narrow(out + first * stride * attnzoo_base_dtype_size(merge->context->dtype),
                                   merge->context->dtype, stride, sum, count);
         }
         if (merge->log_sum_exp != NULL) {
             float value = (float)log_sum;
-            memcpy(row_at(merge->log_sum_exp, axis_count, row), &value, sizeof value);
+            memcpy(attnzoo_base_view_row(merge->log_sum_exp, axis_count, row), &value, sizeof value);
         }
     }
 }

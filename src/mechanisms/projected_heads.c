@@ -8,7 +8,6 @@
 #include "base/error.h"
 #include "kernels/dot_product.h"
 
-#include <float.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -162,9 +161,8 @@ attnzoo_status attnzoo_heads_output_shape(const struct attnzoo_instance *instanc
     if (status != ATTNZOO_STATUS_OK)
         return status;
     int64_t full[ATTNZOO_GRID_RANK];
-    int32_t left_out = 3 - inputs[ATTNZOO_INPUT_QUERY]->rank;
-    *rank = full_shape(instance, &opened, output, full) - left_out;
-    memcpy(shape, full + left_out, (size_t)*rank * sizeof *shape);
+    int32_t full_rank = full_shape(instance, &opened, output, full);
+    attnzoo_shapes_tell_output(full, full_rank, inputs[ATTNZOO_INPUT_QUERY], 3, rank, shape);
     return ATTNZOO_STATUS_OK;
 }
 

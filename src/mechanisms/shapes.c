@@ -105,6 +105,14 @@ attnzoo_status attnzoo_shapes_check_output(const struct attnzoo_view *view, cons
     return ATTNZOO_STATUS_OK;
 }
 
+void attnzoo_shapes_tell_output(const int64_t *full, int32_t full_rank, const struct attnzoo_view *query,
+                                int32_t query_axes, int32_t *rank, int64_t *shape)
+{
+    int32_t left_out = query_axes - query->rank;
+    *rank = full_rank - left_out;
+    memcpy(shape, full + left_out, (size_t)*rank * sizeof *shape);
+}
+
 bool attnzoo_shapes_is_set(const struct attnzoo_instance *instance, int32_t parameter)
 {
     return instance->parameters[parameter].data != NULL;

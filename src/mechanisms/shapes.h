@@ -38,6 +38,10 @@ attnzoo_status attnzoo_shapes_check_features(const struct attnzoo_view *view, co
 attnzoo_status attnzoo_shapes_check_output(const struct attnzoo_view *view, const char *name, const int64_t *size,
                                            int32_t rank, struct attnzoo_grid *grid);
 
+/** Tells an output's shape [full_rank]: without the axes in front that a query of fewer than query_axes leaves out. */
+void attnzoo_shapes_tell_output(const int64_t *full, int32_t full_rank, const struct attnzoo_view *query,
+                                int32_t query_axes, int32_t *rank, int64_t *shape);
+
 /** Whether a parameter was set. */
 bool attnzoo_shapes_is_set(const struct attnzoo_instance *instance, int32_t parameter);
 

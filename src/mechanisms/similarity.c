@@ -7,7 +7,6 @@
 #include "base/error.h"
 
 #include <inttypes.h>
-#include <string.h>
 
 enum { QUERY = ATTNZOO_INPUT_QUERY, KEY = ATTNZOO_INPUT_KEY, VALUE = ATTNZOO_INPUT_VALUE };
 
@@ -147,9 +146,8 @@ attnzoo_status attnzoo_similarity_output_shape(const struct attnzoo_instance *in
     if (status != ATTNZOO_STATUS_OK)
         return status;
     int64_t full[ATTNZOO_GRID_RANK];
-    int32_t left_out = 3 - inputs[QUERY]->rank;
-    *rank = full_shape(&opened.problem, output, full) - left_out;
-    memcpy(shape, full + left_out, (size_t)*rank * sizeof *shape);
+    int32_t full_rank = full_shape(&opened.problem, output, full);
+    attnzoo_shapes_tell_output(full, full_rank, inputs[QUERY], 3, rank, shape);
     return ATTNZOO_STATUS_OK;
 }
 

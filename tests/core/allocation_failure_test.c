@@ -4,6 +4,7 @@
  */
 #include "support/attention_case.h"
 #include "support/testing.h"
+#include "support/failing_allocation.h"
 #include "support/watched_allocator.h"
 
 #include <inttypes.h>
@@ -143,7 +144,7 @@ static const struct scenario SCENARIOS[] = {
     {"output_shape", output_shape},
 };
 
-enum { SCENARIO_COUNT = sizeof SCENARIOS / sizeof *SCENARIOS, MOST_FAILURES = 500 };
+enum { SCENARIO_COUNT = sizeof SCENARIOS / sizeof *SCENARIOS };
 
 static void plan(struct attention_case *test)
 {
@@ -158,61 +159,28 @@ static void plan(struct attention_case *test)
     attention_case_store(test);
 }
 
-static void poison_outputs(struct attention_case *test)
-{
-    test_tensor_poison(&test->context);
-    test_tensor_poison(&test->attention);
-    test_tensor_poison(&test->log_sum_exp);
-}
+/* A scenario and what it works on. */
+struct scenario_run {
+    const struct scenario *scenario;
+    struct attention_case *test;
+};
 
-enum { ATTEMPTS = 4 };
-
-/* Runs the scenario with one failure; returns false once there is nothing left to fail. */
-static bool fail_once(const struct scenario *scenario, struct attention_case *test, int64_t number, bool is_thread,
-                      int64_t usual_live)
+static attnzoo_status run_scenario(void *context)
 {
-    struct allocation_counts counts = {.live = INT64_MAX};
-    attnzoo_status status = ATTNZOO_STATUS_OK;
-    /* A leak shows each time; what an OpenMP makes for a thread that comes to its first product here, once. */
-    for (int attempt = 0; attempt < ATTEMPTS && counts.live > usual_live; attempt++) {
-        poison_outputs(test);
-        if (is_thread)
-            allocator_fail_thread(number);
-        else
-            allocator_fail(number);
-        allocator_watch();
-        status = scenario->run(test);
-        counts = allocator_stop();
-        if (!allocator_has_failed())
-            return false;
-    }
-    if (status != ATTNZOO_STATUS_OUT_OF_MEMORY && status != ATTNZOO_STATUS_SYSTEM)
-        fail_msg("%s, failure %" PRId64 ": '%s', from %s", scenario->name, number, attnzoo_status_name(status),
-                 allocator_last_caller());
-    if (counts.live > usual_live)
-        fail_msg("%s, failure %" PRId64 " left %" PRId64 " allocations", scenario->name, number,
-                 counts.live - usual_live);
-    assert_true(test_tensor_is_untouched(&test->context));
-    assert_true(test_tensor_is_untouched(&test->attention));
-    return true;
+    const struct scenario_run *run = context;
+    return run->scenario->run(run->test);
 }
 
 static void check_scenario(const struct scenario *scenario, struct attention_case *test, bool is_thread)
 {
-    /* What is made once for the whole process is made here. */
-    for (int i = 0; i < 3; i++)
-        assert_ok(scenario->run(test));
-    allocator_watch();
-    assert_ok(scenario->run(test));
-    int64_t usual_live = allocator_stop().live;
-    int64_t number = 1;
-    while (number <= MOST_FAILURES && fail_once(scenario, test, number, is_thread, usual_live))
-        number++;
-    assert_in_range(number, 1, MOST_FAILURES);
-    poison_outputs(test);
-    test_tensor_store(&test->query);
-    assert_ok(scenario->run(test));
-    print_message("%s: %d %s failed in turn\n", scenario->name, (int)number - 1, is_thread ? "threads" : "allocations");
+    struct scenario_run run = {scenario, test};
+    const struct failing_call call = {.name = scenario->name,
+                                      .run = run_scenario,
+                                      .context = &run,
+                                      .outputs = {&test->context, &test->attention, &test->log_sum_exp},
+                                      .is_thread = is_thread};
+    int64_t failures = fail_in_turn(&call);
+    print_message("%s: %d %s failed in turn\n", scenario->name, (int)failures, is_thread ? "threads" : "allocations");
 }
 
 static void check_all(bool is_thread)

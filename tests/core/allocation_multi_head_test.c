@@ -4,11 +4,12 @@
  */
 #include "support/multi_head_case.h"
 #include "support/testing.h"
+#include "support/failing_allocation.h"
 #include "support/watched_allocator.h"
 
 #include <inttypes.h>
 
-enum { FLAVORS = 3, VARIANTS = 5, PAST = 6, MOST_FAILURES = 500 };
+enum { FLAVORS = 3, VARIANTS = 5, PAST = 6 };
 
 /* Different paths: self-attention in one product, a cache, types, strides, masks, options. */
 static void create(struct multi_head_case *test, int flavor, int variant)
@@ -251,39 +252,23 @@ static const struct scenario SCENARIOS[] = {
     {"forward_on_new_executor", forward_on_new_executor},
 };
 
-enum { ATTEMPTS = 4 };
+/* A scenario and what it works on. */
+struct scenario_run {
+    const struct scenario *scenario;
+    struct multi_head_case *test;
+};
 
-/* Runs the scenario with one failure; returns false once there is nothing left to fail. */
-static bool fail_once(const struct scenario *scenario, struct multi_head_case *test, int64_t number, int64_t usual_live)
+static attnzoo_status run_scenario(void *context)
 {
-    struct allocation_counts counts = {.live = INT64_MAX};
-    attnzoo_status status = ATTNZOO_STATUS_OK;
-    /* A leak shows each time; what an OpenMP makes for a thread that comes to its first product here, once. */
-    for (int attempt = 0; attempt < ATTEMPTS && counts.live > usual_live; attempt++) {
-        test_tensor_poison(&test->base.context);
-        test_tensor_poison(&test->base.attention);
-        allocator_fail(number);
-        allocator_watch();
-        status = scenario->run(test);
-        counts = allocator_stop();
-        if (!allocator_has_failed())
-            return false;
-    }
-    if (status != ATTNZOO_STATUS_OUT_OF_MEMORY && status != ATTNZOO_STATUS_SYSTEM)
-        fail_msg("%s, failure %" PRId64 ": '%s', from %s", scenario->name, number, attnzoo_status_name(status),
-                 allocator_last_caller());
-    if (counts.live > usual_live)
-        fail_msg("%s, failure %" PRId64 " left %" PRId64 " allocations", scenario->name, number,
-                 counts.live - usual_live);
-    assert_true(test_tensor_is_untouched(&test->base.context));
-    assert_true(test_tensor_is_untouched(&test->base.attention));
-    return true;
+    const struct scenario_run *run = context;
+    return run->scenario->run(run->test);
 }
 
 /* What the cache holds is what was put into it. */
-static void assert_cache_is_whole(struct multi_head_case *test)
+static void assert_cache_is_whole(void *context)
 {
-    struct test_tensor *const past[] = {&test->past_key, &test->past_value};
+    const struct multi_head_case *test = ((const struct scenario_run *)context)->test;
+    const struct test_tensor *const past[] = {&test->past_key, &test->past_value};
     for (int field = 0; field < 2 && cache != NULL; field++) {
         struct test_tensor got = test_tensor_plan(ATTNZOO_DTYPE_FLOAT32, 4, past[field]->shape);
         test_tensor_allocate(&got);
@@ -295,19 +280,13 @@ static void assert_cache_is_whole(struct multi_head_case *test)
 
 static void check_scenario(const struct scenario *scenario, struct multi_head_case *test)
 {
-    /* What is made once for the whole process is made here. */
-    for (int i = 0; i < 3; i++)
-        assert_ok(scenario->run(test));
-    allocator_watch();
-    assert_ok(scenario->run(test));
-    int64_t usual_live = allocator_stop().live;
-    int64_t number = 1;
-    while (number <= MOST_FAILURES && fail_once(scenario, test, number, usual_live)) {
-        number++;
-        assert_cache_is_whole(test);
-    }
-    assert_in_range(number, 2, MOST_FAILURES);
-    assert_ok(scenario->run(test));
+    struct scenario_run run = {scenario, test};
+    const struct failing_call call = {.name = scenario->name,
+                                      .run = run_scenario,
+                                      .check = assert_cache_is_whole,
+                                      .context = &run,
+                                      .outputs = {&test->base.context, &test->base.attention}};
+    assert_true(fail_in_turn(&call) > 0);
     multi_head_case_load(test);
 }
 

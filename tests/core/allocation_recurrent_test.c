@@ -5,6 +5,7 @@
 #include "support/output_copy.h"
 #include "support/tanh_part.h"
 #include "support/testing.h"
+#include "support/failing_allocation.h"
 #include "support/watched_allocator.h"
 
 #include <inttypes.h>
@@ -207,9 +208,21 @@ static void p37_the_promised_size_stays_far_below_64_mib(void **state)
     }
 }
 
+/* A call and how it is made. */
+struct life {
+    struct tanh_case *test;
+    attnzoo_mask *mask;
+    int32_t threads;
+    bool has_state;
+};
+
 /* Making, calling and giving back. */
-static attnzoo_status live(struct tanh_case *test, attnzoo_mask *mask, int32_t threads, bool has_state)
+static attnzoo_status live(void *context)
 {
+    const struct life *life = context;
+    struct tanh_case *test = life->test;
+    int32_t threads = life->threads;
+    bool has_state = life->has_state;
     attnzoo_module *module = NULL;
     attnzoo_executor *executor = NULL;
     attnzoo_state *carried = NULL;
@@ -229,7 +242,7 @@ static attnzoo_status live(struct tanh_case *test, attnzoo_mask *mask, int32_t t
     if (status == ATTNZOO_STATUS_OK && threads > 0)
         status = attnzoo_executor_create(&executor, threads);
     if (status == ATTNZOO_STATUS_OK)
-        status = tanh_case_forward(test, module, executor, mask, carried);
+        status = tanh_case_forward(test, module, executor, life->mask, carried);
     /* A call that failed has not moved the state. */
     if (status != ATTNZOO_STATUS_OK && carried != NULL)
         assert_int_equal(attnzoo_state_length(carried), 0);
@@ -237,45 +250,6 @@ static attnzoo_status live(struct tanh_case *test, attnzoo_mask *mask, int32_t t
     attnzoo_executor_destroy(executor);
     attnzoo_module_destroy(module);
     return status;
-}
-
-enum { MOST_FAILURES = 400, ATTEMPTS = 4 };
-
-static int fail_in_turn(struct tanh_case *test, attnzoo_mask *mask, int32_t threads, bool has_state)
-{
-    /* What is made once for the whole process is made here. */
-    for (int i = 0; i < 2; i++)
-        assert_ok(live(test, mask, threads, has_state));
-    allocator_watch();
-    assert_ok(live(test, mask, threads, has_state));
-    int64_t usual_live = allocator_stop().live;
-    int number = 1;
-    for (; number <= MOST_FAILURES; number++) {
-        struct allocation_counts counts = {.live = INT64_MAX};
-        attnzoo_status status = ATTNZOO_STATUS_OK;
-        bool has_failed = true;
-        /* A leak shows each time; what an OpenMP makes for a thread that comes to its first product here, once. */
-        for (int attempt = 0; attempt < ATTEMPTS && has_failed && counts.live > usual_live; attempt++) {
-            test_tensor_poison(&test->call.context);
-            test_tensor_poison(&test->call.attention);
-            allocator_fail(number);
-            allocator_watch();
-            status = live(test, mask, threads, has_state);
-            counts = allocator_stop();
-            has_failed = allocator_has_failed();
-        }
-        if (!has_failed)
-            break;
-        if (status != ATTNZOO_STATUS_OUT_OF_MEMORY && status != ATTNZOO_STATUS_SYSTEM)
-            fail_msg("%s, failure %d: '%s', from %s", test->mechanism, number, attnzoo_status_name(status),
-                     allocator_last_caller());
-        if (counts.live > usual_live)
-            fail_msg("%s, failure %d left %" PRId64 " allocations", test->mechanism, number, counts.live - usual_live);
-        assert_true(test_tensor_is_untouched(&test->call.context));
-        assert_true(test_tensor_is_untouched(&test->call.attention));
-    }
-    assert_in_range(number, 2, MOST_FAILURES);
-    return number - 1;
 }
 
 static void every_allocation_may_fail(void **state)
@@ -287,9 +261,17 @@ static void every_allocation_may_fail(void **state)
         test.window = 0;
         attnzoo_mask *mask = attention_case_mask(&test.call);
         for (int32_t threads = 0; threads <= 2; threads += 2)
-            for (int has_state = 0; has_state <= which; has_state++)
+            for (int has_state = 0; has_state <= which; has_state++) {
+                struct life life = {&test, mask, threads, has_state != 0};
+                const struct failing_call call = {.name = NAMES[which],
+                                                  .run = live,
+                                                  .context = &life,
+                                                  .outputs = {&test.call.context, &test.call.attention}};
+                int64_t failures = fail_in_turn(&call);
+                assert_true(failures > 0);
                 print_message("%s, %d threads: %d allocations failed in turn\n", NAMES[which], (int)threads,
-                              fail_in_turn(&test, mask, threads, has_state != 0));
+                              (int)failures);
+            }
         attnzoo_mask_destroy(mask);
         tanh_case_destroy(&test);
     }
@@ -308,7 +290,7 @@ static void a_step_without_memory_can_be_made_again(void **state)
         tanh_part_create(&steps[t], &test, t, 1);
     int failures = 0;
     for (int t = 0; t < 6; t++) {
-        for (int number = 1; number < MOST_FAILURES; number++) {
+        for (int number = 1;; number++) {
             allocator_fail(number);
             allocator_watch();
             attnzoo_status status = tanh_part_forward(&steps[t], &test, module, NULL, carried);

@@ -5,33 +5,13 @@
  * alone.
  */
 #include "mechanisms/tanh_random_case.h"
+#include "support/executors.h"
 #include "support/output_copy.h"
 #include "support/testing.h"
 
 #include <inttypes.h>
 
-enum { EXECUTOR_COUNT = 4, DEFAULT_CASES = 5000 };
-
-struct executors {
-    attnzoo_executor *by_thread_count[EXECUTOR_COUNT]; /* [0]: none */
-};
-
-static int create_executors(void **state)
-{
-    static struct executors executors;
-    for (int32_t count = 1; count < EXECUTOR_COUNT; count++)
-        assert_ok(attnzoo_executor_create(&executors.by_thread_count[count], count));
-    *state = &executors;
-    return 0;
-}
-
-static int destroy_executors(void **state)
-{
-    struct executors *executors = *state;
-    for (int count = 1; count < EXECUTOR_COUNT; count++)
-        attnzoo_executor_destroy(executors->by_thread_count[count]);
-    return 0;
-}
+enum { DEFAULT_CASES = 5000 };
 
 /* Runs on each executor; false where one gives other bits than the last. */
 static bool agrees_with_other_executors(const struct executors *executors, struct tanh_case *test)
@@ -77,7 +57,7 @@ static void random_calls_agree_with_the_reference(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(random_calls_agree_with_the_reference, create_executors, destroy_executors),
+        cmocka_unit_test_setup_teardown(random_calls_agree_with_the_reference, executors_create, executors_destroy),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

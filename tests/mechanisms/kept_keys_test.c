@@ -2,39 +2,12 @@
  * tests/mechanisms/kept_keys_test.c: pitfall 40: a state of location_aware keeps the projections of keys and values, of
  * those that were seen and no others, and knows which they are.
  */
+#include "mechanisms/recurrence.h"
 #include "support/tanh_part.h"
 #include "support/testing.h"
 
 #include <string.h>
 #include <sys/mman.h>
-
-static struct tanh_sizes small_sizes(int64_t batch, int64_t queries, int64_t keys)
-{
-    return (struct tanh_sizes){.batch = batch,
-                               .heads = 2,
-                               .key_heads = 1,
-                               .queries = queries,
-                               .keys = keys,
-                               .query_size = 5,
-                               .key_size = 4,
-                               .value_size = 3,
-                               .attention_size = 7,
-                               .value_columns = 6,
-                               .filters = 3,
-                               .width = 5};
-}
-
-static void plan(struct tanh_case *test, struct tanh_sizes sizes, enum reference_feedback feedback)
-{
-    tanh_case_plan(test, "location_aware", sizes, feedback);
-}
-
-static void allocate_and_fill(struct tanh_case *test)
-{
-    struct random_source source = {42};
-    tanh_case_allocate(test);
-    tanh_case_fill(test, &source, 1.0);
-}
 
 static void protect(const struct test_tensor *tensor, int access)
 {
@@ -49,9 +22,9 @@ static void p40_later_steps_do_not_read_the_keys(void **state)
     assert_ok(attnzoo_executor_create(&executor, 2));
     for (int i = 0; i < 6; i++) {
         struct tanh_case test;
-        plan(&test, small_sizes(2, 5, 700), (enum reference_feedback)(i % 3));
+        recurrence_plan(&test, recurrence_sizes(2, 5, 700), (enum reference_feedback)(i % 3));
         attention_case_plan_key_lengths(&test.call);
-        allocate_and_fill(&test);
+        tanh_case_allocate_and_fill(&test);
         tanh_case_store(&test);
         attnzoo_module *module = tanh_case_module(&test);
         attnzoo_state *carried = tanh_case_state(&test, module);
@@ -82,9 +55,9 @@ static void p40_keys_that_come_into_sight_later(void **state)
 {
     (void)state;
     struct tanh_case test;
-    plan(&test, small_sizes(2, 6, 50), REFERENCE_BOTH);
+    recurrence_plan(&test, recurrence_sizes(2, 6, 50), REFERENCE_BOTH);
     attention_case_plan_key_lengths(&test.call);
-    allocate_and_fill(&test);
+    tanh_case_allocate_and_fill(&test);
     attnzoo_module *module = NULL;
     attnzoo_state *carried = NULL;
     struct reference_alignment expected = reference_alignment_create(2, 2, 50);
@@ -115,9 +88,9 @@ static void p40_other_keys_are_projected_anew(void **state)
     (void)state;
     for (int way = 0; way < 3; way++) {
         struct tanh_case test;
-        plan(&test, small_sizes(1, 1, 20), REFERENCE_PREVIOUS);
+        recurrence_plan(&test, recurrence_sizes(1, 1, 20), REFERENCE_PREVIOUS);
         struct test_tensor other_key = test.call.key, other_value = test.call.value;
-        allocate_and_fill(&test);
+        tanh_case_allocate_and_fill(&test);
         struct random_source source = {77};
         test_tensor_allocate(&other_key);
         test_tensor_allocate(&other_value);
@@ -169,9 +142,9 @@ static void p40_spans_of_keys_that_leap(void **state)
     (void)state;
     const int64_t spans[][2] = {{4, 6}, {0, 3}, {4, 6}, {5, 6}, {7, 9}, {3, 9}, {10, 12}, {0, 12}, {2, 20}, {0, 20}};
     struct tanh_case test;
-    plan(&test, small_sizes(1, 1, 20), REFERENCE_CUMULATIVE);
+    recurrence_plan(&test, recurrence_sizes(1, 1, 20), REFERENCE_CUMULATIVE);
     test.call.has_window = test.call.has_offset = true;
-    allocate_and_fill(&test);
+    tanh_case_allocate_and_fill(&test);
     tanh_case_store(&test);
     attnzoo_module *module = tanh_case_module(&test);
     attnzoo_state *carried = tanh_case_state(&test, module);

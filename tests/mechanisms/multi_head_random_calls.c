@@ -3,17 +3,14 @@
  */
 #include "mechanisms/multi_head_random_case.h"
 
+#include "support/executors.h"
 #include "support/testing.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { EXECUTOR_COUNT = 3, OUTPUT_COUNT = 4 };
-
-struct executors {
-    attnzoo_executor *each[EXECUTOR_COUNT]; /* none, one thread, three threads */
-};
+enum { OUTPUT_COUNT = 4 };
 
 /* What a call wrote, byte for byte. */
 struct outputs {
@@ -62,7 +59,7 @@ static bool run_everywhere(const struct executors *executors, struct multi_head_
         struct outputs first = {{0}};
         if (i > 0)
             first = copy_outputs(test);
-        attnzoo_status status = multi_head_case_run(test, executors->each[i]);
+        attnzoo_status status = multi_head_case_run(test, executors->by_thread_count[i]);
         if (status != ATTNZOO_STATUS_OK) {
             print_error("forward: %s: %s\n", attnzoo_status_name(status), attnzoo_last_error());
             return false;
@@ -91,12 +88,10 @@ static void run_case(const struct executors *executors, enum reference_flavor fl
 void multi_head_random_calls(enum reference_flavor flavor, uint64_t cases)
 {
     uint64_t seed = number_from_environment("ATTNZOO_TEST_SEED", 20170612);
-    struct executors executors = {{NULL}};
-    assert_ok(attnzoo_executor_create(&executors.each[1], 1));
-    assert_ok(attnzoo_executor_create(&executors.each[2], 3));
+    void *executors = NULL;
+    executors_create(&executors);
     cases = number_from_environment("ATTNZOO_TEST_CASES", cases);
     for (uint64_t i = 0; i < cases; i++)
-        run_case(&executors, flavor, seed + i);
-    attnzoo_executor_destroy(executors.each[1]);
-    attnzoo_executor_destroy(executors.each[2]);
+        run_case(executors, flavor, seed + i);
+    executors_destroy(&executors);
 }

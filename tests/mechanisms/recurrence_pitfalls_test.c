@@ -4,39 +4,12 @@
  * kept_keys_test.c.
  */
 #include "support/output_copy.h"
+#include "mechanisms/recurrence.h"
 #include "support/tanh_part.h"
 #include "support/testing.h"
 
 #include <math.h>
 #include <string.h>
-
-static struct tanh_sizes small_sizes(int64_t batch, int64_t queries, int64_t keys)
-{
-    return (struct tanh_sizes){.batch = batch,
-                               .heads = 2,
-                               .key_heads = 1,
-                               .queries = queries,
-                               .keys = keys,
-                               .query_size = 5,
-                               .key_size = 4,
-                               .value_size = 3,
-                               .attention_size = 7,
-                               .value_columns = 6,
-                               .filters = 3,
-                               .width = 5};
-}
-
-static void plan(struct tanh_case *test, struct tanh_sizes sizes, enum reference_feedback feedback)
-{
-    tanh_case_plan(test, "location_aware", sizes, feedback);
-}
-
-static void allocate_and_fill(struct tanh_case *test)
-{
-    struct random_source source = {42};
-    tanh_case_allocate(test);
-    tanh_case_fill(test, &source, 1.0);
-}
 
 /* A convolution that only the first filter takes part in, with a score that follows it: tanh(alpha_(t-1)). */
 static void score_the_alignment(struct tanh_case *test)
@@ -55,13 +28,13 @@ static void score_the_alignment(struct tanh_case *test)
 static void check_first_step(enum reference_initial initial, const double *alpha, const bool *seen, int64_t keys)
 {
     struct tanh_case test;
-    struct tanh_sizes sizes = small_sizes(1, 1, keys);
+    struct tanh_sizes sizes = recurrence_sizes(1, 1, keys);
     sizes.heads = 1;
     for (enum reference_feedback feedback = REFERENCE_PREVIOUS; feedback <= REFERENCE_BOTH; feedback++) {
-        plan(&test, sizes, feedback);
+        recurrence_plan(&test, sizes, feedback);
         test.initial = initial;
         attention_case_plan_boolean(&test.call, 1, 1, 1, keys);
-        allocate_and_fill(&test);
+        tanh_case_allocate_and_fill(&test);
         score_the_alignment(&test);
         double sum = 0.0;
         /* With both, the two channels add up to twice the alignment. */
@@ -103,12 +76,12 @@ static void p38_padding_gets_no_weight_and_feeds_no_convolution(void **state)
     (void)state;
     for (enum reference_feedback feedback = REFERENCE_PREVIOUS; feedback <= REFERENCE_BOTH; feedback++) {
         struct tanh_case padded, bare;
-        plan(&padded, small_sizes(1, 6, 40), feedback);
-        plan(&bare, small_sizes(1, 6, 25), feedback);
+        recurrence_plan(&padded, recurrence_sizes(1, 6, 40), feedback);
+        recurrence_plan(&bare, recurrence_sizes(1, 6, 25), feedback);
         padded.initial = bare.initial = REFERENCE_UNIFORM;
         attention_case_plan_key_lengths(&padded.call);
-        allocate_and_fill(&padded);
-        allocate_and_fill(&bare);
+        tanh_case_allocate_and_fill(&padded);
+        tanh_case_allocate_and_fill(&bare);
         padded.call.key_lengths.values[0] = 25.0;
         for (int64_t i = 0; i < 40 * 4; i++)
             padded.call.key.values[i] = i < 25 * 4 ? bare.call.key.values[i] : (double)NAN;
@@ -135,10 +108,10 @@ static void p38_loaded_weight_on_padding_counts_as_zero(void **state)
     (void)state;
     for (int64_t window = 0; window <= 2; window += 2) {
         struct tanh_case test;
-        plan(&test, small_sizes(1, 3, 12), REFERENCE_BOTH);
+        recurrence_plan(&test, recurrence_sizes(1, 3, 12), REFERENCE_BOTH);
         test.window = window;
         attention_case_plan_key_lengths(&test.call);
-        allocate_and_fill(&test);
+        tanh_case_allocate_and_fill(&test);
         test.call.key_lengths.values[0] = 8.0;
         struct output_copy copies[3];
         const float padding[] = {0.0f, 0.9f, NAN};
@@ -175,11 +148,11 @@ static void p39_a_step_that_sees_nothing_gives_zeros(void **state)
     (void)state;
     for (int i = 0; i < 12; i++) {
         struct tanh_case test;
-        plan(&test, small_sizes(1, 5, 30), (enum reference_feedback)(i % 3));
+        recurrence_plan(&test, recurrence_sizes(1, 5, 30), (enum reference_feedback)(i % 3));
         test.smoothing = i % 2 == 0;
         test.window = i / 6 * 3;
         attention_case_plan_boolean(&test.call, 1, 1, 5, 30);
-        allocate_and_fill(&test);
+        tanh_case_allocate_and_fill(&test);
         for (int64_t k = 0; k < 5 * 30; k++)
             test.call.boolean.values[k] = k / 30 != 0 && k / 30 != 3;
         tanh_case_check(&test, NULL);
@@ -200,9 +173,9 @@ static void p39_smoothing_of_very_low_scores_is_no_division_by_zero(void **state
     const double biases[] = {-90.0, -200.0, -1e4, 200.0};
     for (int i = 0; i < 4; i++) {
         struct tanh_case test;
-        plan(&test, small_sizes(1, 4, 30), REFERENCE_PREVIOUS);
+        recurrence_plan(&test, recurrence_sizes(1, 4, 30), REFERENCE_PREVIOUS);
         test.smoothing = true;
-        allocate_and_fill(&test);
+        tanh_case_allocate_and_fill(&test);
         test.parameters[TANH_SCORE_BIAS].values[0] = biases[i];
         tanh_case_check(&test, NULL);
         for (int64_t row = 0; row < 8; row++) {
@@ -220,12 +193,12 @@ static void smoothing_is_sigmoids_over_their_sum(void **state)
 {
     (void)state;
     struct tanh_case test;
-    struct tanh_sizes sizes = small_sizes(1, 1, 2);
+    struct tanh_sizes sizes = recurrence_sizes(1, 1, 2);
     sizes.heads = 1;
-    plan(&test, sizes, REFERENCE_PREVIOUS);
+    recurrence_plan(&test, sizes, REFERENCE_PREVIOUS);
     test.smoothing = true;
     attention_case_plan_bias(&test.call, 1, 1, 1, 2);
-    allocate_and_fill(&test);
+    tanh_case_allocate_and_fill(&test);
     score_the_alignment(&test);
     test.call.bias.values[0] = 0.0;
     test.call.bias.values[1] = (float)log(3.0);
@@ -240,12 +213,12 @@ static void sharpening_leaves_the_mask_s_biases_alone(void **state)
 {
     (void)state;
     struct tanh_case test;
-    struct tanh_sizes sizes = small_sizes(1, 1, 2);
+    struct tanh_sizes sizes = recurrence_sizes(1, 1, 2);
     sizes.heads = 1;
-    plan(&test, sizes, REFERENCE_PREVIOUS);
+    recurrence_plan(&test, sizes, REFERENCE_PREVIOUS);
     test.sharpening = 3.0;
     attention_case_plan_bias(&test.call, 1, 1, 1, 2);
-    allocate_and_fill(&test);
+    tanh_case_allocate_and_fill(&test);
     score_the_alignment(&test);
     test.call.bias.values[0] = 0.0;
     test.call.bias.values[1] = (float)log(3.0);
@@ -259,10 +232,10 @@ static void both_feeds_alignments_first_and_then_their_sums(void **state)
 {
     (void)state;
     struct tanh_case test;
-    struct tanh_sizes sizes = small_sizes(1, 3, 9);
-    plan(&test, sizes, REFERENCE_BOTH);
+    struct tanh_sizes sizes = recurrence_sizes(1, 3, 9);
+    recurrence_plan(&test, sizes, REFERENCE_BOTH);
     test.initial = REFERENCE_FIRST;
-    allocate_and_fill(&test);
+    tanh_case_allocate_and_fill(&test);
     tanh_case_check(&test, NULL);
     /* The taps that read alignments and those that read sums change places: at the first step, where sums are
      * alignments, nothing changes; later all does. */
@@ -292,9 +265,9 @@ static void p13_nan_lasts_as_long_as_the_recurrence_carries_it(void **state)
     (void)state;
     for (enum reference_feedback feedback = REFERENCE_PREVIOUS; feedback <= REFERENCE_BOTH; feedback++) {
         struct tanh_case test;
-        plan(&test, small_sizes(2, 6, 20), feedback);
+        recurrence_plan(&test, recurrence_sizes(2, 6, 20), feedback);
         attention_case_plan_boolean(&test.call, 1, 1, 6, 20);
-        allocate_and_fill(&test);
+        tanh_case_allocate_and_fill(&test);
         for (int64_t k = 0; k < 6 * 20; k++)
             test.call.boolean.values[k] = k / 20 != 3;
         test.call.query.values[1 * 5 + 2] = NAN;
@@ -314,9 +287,9 @@ static void p13_a_nan_key_spoils_the_steps_from_the_one_that_sees_it_on(void **s
     (void)state;
     for (enum reference_feedback feedback = REFERENCE_PREVIOUS; feedback <= REFERENCE_BOTH; feedback++) {
         struct tanh_case test;
-        plan(&test, small_sizes(2, 8, 8), feedback);
+        recurrence_plan(&test, recurrence_sizes(2, 8, 8), feedback);
         test.call.causal = true;
-        allocate_and_fill(&test);
+        tanh_case_allocate_and_fill(&test);
         test.call.key.values[5 * 4 + 1] = NAN;
         tanh_case_check(&test, NULL);
         for (int64_t t = 0; t < 16; t++)
@@ -331,10 +304,10 @@ static void location_window_hides_as_a_mask_does(void **state)
 {
     (void)state;
     struct tanh_case test;
-    plan(&test, small_sizes(1, 1, 30), REFERENCE_PREVIOUS);
+    recurrence_plan(&test, recurrence_sizes(1, 1, 30), REFERENCE_PREVIOUS);
     test.window = 2;
     test.initial = REFERENCE_FIRST;
-    allocate_and_fill(&test);
+    tanh_case_allocate_and_fill(&test);
     test.call.key.values[3 * 4] = NAN;
     test.call.value.values[4 * 3] = NAN;
     tanh_case_check(&test, NULL);
@@ -343,11 +316,11 @@ static void location_window_hides_as_a_mask_does(void **state)
             assert_true((test.call.attention.values[h * 30 + j] > 0.0) == (j <= 2));
     tanh_case_destroy(&test);
     /* The lowest index wins a tie: uniform over keys 5 to 30 starts at 5. */
-    plan(&test, small_sizes(1, 1, 30), REFERENCE_PREVIOUS);
+    recurrence_plan(&test, recurrence_sizes(1, 1, 30), REFERENCE_PREVIOUS);
     test.window = 2;
     test.initial = REFERENCE_UNIFORM;
     attention_case_plan_boolean(&test.call, 1, 1, 1, 30);
-    allocate_and_fill(&test);
+    tanh_case_allocate_and_fill(&test);
     for (int64_t j = 0; j < 30; j++)
         test.call.boolean.values[j] = j >= 5;
     tanh_case_check(&test, NULL);

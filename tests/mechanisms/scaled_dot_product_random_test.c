@@ -4,32 +4,12 @@
  * number that a failure prints and ATTNZOO_TEST_CASES=1 repeats it alone.
  */
 #include "mechanisms/random_case.h"
+#include "support/executors.h"
 #include "support/testing.h"
 
 #include <inttypes.h>
 
-enum { EXECUTOR_COUNT = 4, DEFAULT_CASES = 5000 };
-
-struct executors {
-    attnzoo_executor *by_thread_count[EXECUTOR_COUNT]; /* [0]: none */
-};
-
-static int create_executors(void **state)
-{
-    static struct executors executors;
-    for (int32_t count = 1; count < EXECUTOR_COUNT; count++)
-        assert_ok(attnzoo_executor_create(&executors.by_thread_count[count], count));
-    *state = &executors;
-    return 0;
-}
-
-static int destroy_executors(void **state)
-{
-    struct executors *executors = *state;
-    for (int count = 1; count < EXECUTOR_COUNT; count++)
-        attnzoo_executor_destroy(executors->by_thread_count[count]);
-    return 0;
-}
+enum { DEFAULT_CASES = 5000 };
 
 static void run_case(const struct executors *executors, uint64_t seed)
 {
@@ -60,7 +40,7 @@ static void random_calls_agree_with_the_reference(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(random_calls_agree_with_the_reference, create_executors, destroy_executors),
+        cmocka_unit_test_setup_teardown(random_calls_agree_with_the_reference, executors_create, executors_destroy),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

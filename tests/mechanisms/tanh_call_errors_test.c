@@ -2,41 +2,12 @@
  * tests/mechanisms/tanh_call_errors_test.c: every way in which additive and location_aware are called wrongly: the
  * status, and what the message names. A call that is refused writes no byte of its outputs and moves no state.
  */
+#include "mechanisms/tanh_errors.h"
 #include "support/tanh_part.h"
 #include "support/testing.h"
 
 #include <math.h>
 #include <string.h>
-
-/* No two sizes are equal, so that a message with the wrong one is noticed. */
-static struct tanh_sizes sizes_of(bool is_location_aware)
-{
-    return (struct tanh_sizes){.batch = 2,
-                               .heads = is_location_aware ? 2 : 1,
-                               .key_heads = 1,
-                               .queries = 3,
-                               .keys = 19,
-                               .query_size = 5,
-                               .key_size = 4,
-                               .value_size = 8,
-                               .attention_size = 6,
-                               .value_columns = 10,
-                               .filters = 7,
-                               .width = 3};
-}
-
-static const char *const NAMES[] = {"additive", "location_aware"};
-
-static void create(struct tanh_case *test, int which, uint32_t absent)
-{
-    struct random_source source = {1};
-    struct tanh_sizes sizes = sizes_of(which == 1);
-    sizes.absent = absent;
-    tanh_case_plan(test, NAMES[which], sizes, REFERENCE_PREVIOUS);
-    tanh_case_allocate(test);
-    tanh_case_fill(test, &source, 1.0);
-    tanh_case_store(test);
-}
 
 /* The call with one tensor of another shape, whose memory is ample. */
 static void assert_shape_refused(struct tanh_case *test, const attnzoo_module *module, struct test_tensor *tensor,
@@ -62,7 +33,7 @@ static void wrong_shapes_of_a_call_write_nothing(void **state)
     const uint32_t unprojected = TANH_WITHOUT(TANH_QUERY_WEIGHT) | TANH_WITHOUT(TANH_KEY_WEIGHT);
     for (int way = 0; way < 4; way++) {
         struct tanh_case test;
-        create(&test, way % 2, way < 2 ? 0 : unprojected);
+        tanh_errors_create(&test, way % 2, way < 2 ? 0 : unprojected);
         attnzoo_module *module = tanh_case_module(&test);
         struct attention_case *call = &test.call;
         struct {
@@ -99,9 +70,9 @@ static void batches_must_agree(void **state)
     for (int which = 0; which < 2; which++)
         for (int way = 0; way < 2; way++) {
             struct tanh_case test;
-            struct tanh_sizes sizes = sizes_of(which == 1);
+            struct tanh_sizes sizes = tanh_errors_sizes(which == 1);
             sizes.batch = way == 0 ? 1 : 2;
-            tanh_case_plan(&test, NAMES[which], sizes, REFERENCE_PREVIOUS);
+            tanh_case_plan(&test, tanh_errors_names[which], sizes, REFERENCE_PREVIOUS);
             test.call.key.shape[0] = test.call.value.shape[0] = way == 0 ? 2 : 1;
             tanh_case_allocate(&test);
             tanh_case_store(&test);
@@ -118,7 +89,7 @@ static void places_that_the_mechanisms_do_not_have(void **state)
     (void)state;
     for (int which = 0; which < 2; which++) {
         struct tanh_case test;
-        create(&test, which, 0);
+        tanh_errors_create(&test, which, 0);
         attnzoo_module *module = tanh_case_module(&test);
         struct attention_case *call = &test.call;
         static float memory[64];
@@ -151,7 +122,7 @@ static void overlaps_are_refused(void **state)
     for (int which = 0; which < 2; which++) {
         struct tanh_case test;
         struct random_source source = {1};
-        tanh_case_plan(&test, NAMES[which], sizes_of(which == 1), REFERENCE_PREVIOUS);
+        tanh_case_plan(&test, tanh_errors_names[which], tanh_errors_sizes(which == 1), REFERENCE_PREVIOUS);
         attention_case_plan_bias(&test.call, 2, 1, 3, 19);
         tanh_case_allocate(&test);
         tanh_case_fill(&test, &source, 1.0);
@@ -189,9 +160,9 @@ static void output_shapes_are_told_beforehand(void **state)
     for (int which = 0; which < 2; which++)
         for (int rank = 2; rank <= 3; rank++) {
             struct tanh_case test;
-            struct tanh_sizes sizes = sizes_of(which == 1);
+            struct tanh_sizes sizes = tanh_errors_sizes(which == 1);
             sizes.batch = rank == 2 ? 1 : 2;
-            tanh_case_plan(&test, NAMES[which], sizes, REFERENCE_PREVIOUS);
+            tanh_case_plan(&test, tanh_errors_names[which], sizes, REFERENCE_PREVIOUS);
             test.call.query.left_out = test.call.key.left_out = test.call.value.left_out = 3 - rank;
             tanh_case_allocate(&test);
             attnzoo_module *module = tanh_case_module(&test);
@@ -221,10 +192,10 @@ static void values_without_a_projection_must_divide(void **state)
 {
     (void)state;
     struct tanh_case test;
-    struct tanh_sizes sizes = sizes_of(true);
+    struct tanh_sizes sizes = tanh_errors_sizes(true);
     sizes.heads = sizes.key_heads = 2;
     sizes.absent = TANH_WITHOUT(TANH_VALUE_WEIGHT);
-    tanh_case_plan(&test, NAMES[1], sizes, REFERENCE_PREVIOUS);
+    tanh_case_plan(&test, tanh_errors_names[1], sizes, REFERENCE_PREVIOUS);
     test.call.value.shape[2] = 19;
     test.call.context.shape[2] = 19;
     tanh_case_allocate(&test);

@@ -34,13 +34,6 @@ static void plan(struct tanh_case *test, int which, struct tanh_sizes sizes)
     tanh_case_plan(test, NAMES[which], sizes, REFERENCE_PREVIOUS);
 }
 
-static void allocate_and_fill(struct tanh_case *test)
-{
-    struct random_source source = {42};
-    tanh_case_allocate(test);
-    tanh_case_fill(test, &source, 1.0);
-}
-
 /* Without an executor, with two threads, and without the attention. */
 static void check_everywhere(struct tanh_case *test)
 {
@@ -82,7 +75,7 @@ static void p13_a_nan_query_spoils_its_own_row_only(void **state)
     (void)state;
     struct tanh_case test;
     plan(&test, 0, small_sizes(2, 40, 300));
-    allocate_and_fill(&test);
+    tanh_case_allocate_and_fill(&test);
     test.call.query.values[(40 + 17) * 5 + 3] = NAN;
     check_everywhere(&test);
     for (int64_t row = 0; row < 80; row++)
@@ -98,7 +91,7 @@ static void p13_a_nan_bias_or_infinity_spoils_its_own_row_only(void **state)
         struct tanh_case test;
         plan(&test, 0, small_sizes(1, 9, 130));
         attention_case_plan_bias(&test.call, 1, 1, 9, 130);
-        allocate_and_fill(&test);
+        tanh_case_allocate_and_fill(&test);
         test.call.bias.values[4 * 130 + 100] = faults[i];
         check_everywhere(&test);
         for (int64_t row = 0; row < 9; row++)
@@ -117,7 +110,7 @@ static void p13_a_nan_key_spoils_the_rows_that_see_it(void **state)
         test.call.causal = way == 0;
         if (way == 1)
             attention_case_plan_boolean(&test.call, 1, 1, 50, 50);
-        allocate_and_fill(&test);
+        tanh_case_allocate_and_fill(&test);
         test.call.key.values[30 * 4] = NAN;
         check_everywhere(&test);
         for (int64_t row = 0; row < 50; row++) {
@@ -139,7 +132,7 @@ static void p13_a_nan_value_spoils_the_rows_that_see_it(void **state)
             sizes.absent = is_projected != 0 ? 0 : TANH_WITHOUT(TANH_VALUE_WEIGHT);
             plan(&test, which, sizes);
             test.call.causal = true;
-            allocate_and_fill(&test);
+            tanh_case_allocate_and_fill(&test);
             test.call.value.values[9 * test.sizes.value_size + 2] = NAN;
             check_everywhere(&test);
             for (int64_t row = 0; row < 20; row++)
@@ -157,7 +150,7 @@ static void p17_a_nan_query_that_sees_nothing_gives_zeros(void **state)
         struct tanh_case test;
         plan(&test, which, small_sizes(1, 4, 60));
         attention_case_plan_boolean(&test.call, 1, 1, 4, 60);
-        allocate_and_fill(&test);
+        tanh_case_allocate_and_fill(&test);
         for (int64_t i = 0; i < 4 * 60; i++)
             test.call.boolean.values[i] = i / 60 != 1;
         test.call.query.values[1 * 5 + 2] = NAN;
@@ -178,7 +171,7 @@ static void p3a_padding_is_hidden_though_projections_have_biases(void **state)
         struct tanh_case test;
         plan(&test, which, small_sizes(2, 3, 40));
         attention_case_plan_key_lengths(&test.call);
-        allocate_and_fill(&test);
+        tanh_case_allocate_and_fill(&test);
         test.call.key_lengths.values[0] = 25.0;
         test.call.key_lengths.values[1] = 0.0;
         for (int64_t i = 25 * 4; i < 40 * 4; i++)
@@ -252,7 +245,7 @@ static void p04_what_masks_hide_from_all_is_never_read(void **state)
         struct hidden hidden = hide(&test, way);
         if (i / 6 % 2 == 1)
             test.call.attention.rank = 0;
-        allocate_and_fill(&test);
+        tanh_case_allocate_and_fill(&test);
         if (way == 0)
             test.call.key_lengths.values[0] = (double)hidden.end;
         tanh_case_store(&test);
@@ -283,7 +276,7 @@ static void p15_many_equal_scores_share_evenly(void **state)
         sizes.query_size = sizes.key_size = sizes.value_size = sizes.value_columns = 1;
         sizes.attention_size = sizes.filters = sizes.width = 1;
         plan(&test, which, sizes);
-        allocate_and_fill(&test);
+        tanh_case_allocate_and_fill(&test);
         for (int64_t i = 0; i < test.call.key.count; i++) {
             test.call.key.values[i] = 0.25;
             test.call.value.values[i] = 3.0;
@@ -306,7 +299,7 @@ static void p20_p21_heads_read_their_own_slice(void **state)
     sizes.value_columns = 2;
     sizes.absent = TANH_WITHOUT(TANH_VALUE_WEIGHT);
     plan(&test, 1, sizes);
-    allocate_and_fill(&test);
+    tanh_case_allocate_and_fill(&test);
     test_tensor_set(&test.call.value, (const double[]){1.0, 2.0, 3.0, 4.0});
     check_everywhere(&test);
     const double expected[] = {1.0, 2.0, 1.0, 2.0, 3.0, 4.0, 3.0, 4.0};
@@ -323,7 +316,7 @@ static void p12_a_large_score_bias_changes_nothing(void **state)
     for (int i = 0; i < 3; i++) {
         struct tanh_case test;
         plan(&test, 0, small_sizes(1, 3, 77));
-        allocate_and_fill(&test);
+        tanh_case_allocate_and_fill(&test);
         test.parameters[TANH_SCORE_BIAS].values[0] = biases[i];
         if (i == 2)
             for (int64_t a = 0; a < 17; a++)
@@ -353,7 +346,7 @@ static void p27_zero_sized_axes(void **state)
                 if ((zeros >> i & 1) != 0)
                     *axes[i] = 0;
             plan(&test, which, sizes);
-            allocate_and_fill(&test);
+            tanh_case_allocate_and_fill(&test);
             tanh_case_check(&test, NULL);
             tanh_case_destroy(&test);
         }

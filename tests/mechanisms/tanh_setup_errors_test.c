@@ -2,42 +2,13 @@
  * tests/mechanisms/tanh_setup_errors_test.c: every way in which additive and location_aware are set up wrongly: the
  * status, and what the message names. Wrong calls are in tanh_call_errors_test.c.
  */
+#include "mechanisms/tanh_errors.h"
 #include "support/tanh_part.h"
 #include "support/testing.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-
-/* No two sizes are equal, so that a message with the wrong one is noticed. */
-static struct tanh_sizes sizes_of(bool is_location_aware)
-{
-    return (struct tanh_sizes){.batch = 2,
-                               .heads = is_location_aware ? 2 : 1,
-                               .key_heads = 1,
-                               .queries = 3,
-                               .keys = 19,
-                               .query_size = 5,
-                               .key_size = 4,
-                               .value_size = 8,
-                               .attention_size = 6,
-                               .value_columns = 10,
-                               .filters = 7,
-                               .width = 3};
-}
-
-static const char *const NAMES[] = {"additive", "location_aware"};
-
-static void create(struct tanh_case *test, int which, uint32_t absent)
-{
-    struct random_source source = {1};
-    struct tanh_sizes sizes = sizes_of(which == 1);
-    sizes.absent = absent;
-    tanh_case_plan(test, NAMES[which], sizes, REFERENCE_PREVIOUS);
-    tanh_case_allocate(test);
-    tanh_case_fill(test, &source, 1.0);
-    tanh_case_store(test);
-}
 
 static int parameter_count(int which)
 {
@@ -51,7 +22,7 @@ static void required_parameters_are_asked_for(void **state)
     for (int which = 0; which < 2; which++)
         for (int i = 0; i <= which; i++) {
             struct tanh_case test;
-            create(&test, which, TANH_WITHOUT(required[i]));
+            tanh_errors_create(&test, which, TANH_WITHOUT(required[i]));
             attnzoo_module *module = tanh_case_unprepared_module(&test);
             assert_refused(attnzoo_module_prepare(module), ATTNZOO_STATUS_INVALID_ARGUMENT,
                            tanh_parameter_name(required[i]));
@@ -96,7 +67,7 @@ static void wrong_shapes_are_told_with_name_and_numbers(void **state)
     (void)state;
     for (int which = 0; which < 2; which++) {
         struct tanh_case test;
-        create(&test, which, 0);
+        tanh_errors_create(&test, which, 0);
         for (int i = 0; i < parameter_count(which); i++)
             for (int axis = 0; axis < test.parameters[i].rank; axis++)
                 for (int change = -1; change <= 1; change += 2) {
@@ -129,7 +100,7 @@ static void parameters_of_the_wrong_rank_are_refused_at_once(void **state)
     (void)state;
     for (int which = 0; which < 2; which++) {
         struct tanh_case test;
-        create(&test, which, 0);
+        tanh_errors_create(&test, which, 0);
         attnzoo_module *module = tanh_case_unprepared_module(&test);
         for (int i = 0; i < parameter_count(which); i++) {
             static const float zeros[1000];
@@ -159,7 +130,7 @@ static void a_bias_without_its_weight_is_refused(void **state)
     for (int which = 0; which < 2; which++)
         for (int i = 0; i < 3 + which; i++) {
             struct tanh_case test;
-            create(&test, which, TANH_WITHOUT(weights[i]));
+            tanh_errors_create(&test, which, TANH_WITHOUT(weights[i]));
             attnzoo_module *module = tanh_case_unprepared_module(&test);
             attnzoo_tensor *bias = NULL;
             const int64_t lengths[] = {which == 1 ? 12 : 6, 6, 10, 6};
@@ -184,7 +155,7 @@ static void unknown_parameters_are_listed(void **state)
     assert_ok(attnzoo_tensor_create_readonly(&view, zeros, ATTNZOO_DTYPE_FLOAT32, 1, (int64_t[]){1}, NULL));
     for (int which = 0; which < 2; which++) {
         attnzoo_module *module = NULL;
-        assert_ok(attnzoo_module_create(&module, NAMES[which]));
+        assert_ok(attnzoo_module_create(&module, tanh_errors_names[which]));
         for (int i = 0; i < 5; i++) {
             assert_refused(attnzoo_module_set_parameter(module, unknown[which][i], view), ATTNZOO_STATUS_UNKNOWN_NAME,
                            unknown[which][i]);
@@ -200,7 +171,7 @@ static void the_convolution_must_fit(void **state)
 {
     (void)state;
     struct tanh_case test;
-    create(&test, 1, 0);
+    tanh_errors_create(&test, 1, 0);
     const int64_t even[] = {0, 2, 4};
     for (int i = 0; i < 3; i++) {
         assert_refused(prepare_with(&test, TANH_CONV_WEIGHT, (int64_t[]){7, 2, even[i]}), ATTNZOO_STATUS_SHAPE_MISMATCH,
@@ -217,7 +188,7 @@ static void the_convolution_must_fit(void **state)
     assert_error_contains("4");
     assert_ok(prepare_with(&test, TANH_CONV_WEIGHT, (int64_t[]){7, 4, 3}));
     tanh_case_destroy(&test);
-    create(&test, 1, TANH_WITHOUT(TANH_LOCATION_WEIGHT) | TANH_WITHOUT(TANH_CONV_BIAS));
+    tanh_errors_create(&test, 1, TANH_WITHOUT(TANH_LOCATION_WEIGHT) | TANH_WITHOUT(TANH_CONV_BIAS));
     for (int64_t filters = 5; filters <= 7; filters++) {
         attnzoo_status wanted = filters == 6 ? ATTNZOO_STATUS_OK : ATTNZOO_STATUS_SHAPE_MISMATCH;
         assert_status(prepare_with(&test, TANH_CONV_WEIGHT, (int64_t[]){filters, 2, 3}), wanted);
@@ -241,7 +212,7 @@ static void heads_must_divide(void **state)
 {
     (void)state;
     struct tanh_case test;
-    create(&test, 1, 0);
+    tanh_errors_create(&test, 1, 0);
     assert_ok(prepare_with_heads(&test, 2, 1));
     assert_refused(prepare_with_heads(&test, 3, 2), ATTNZOO_STATUS_INVALID_ARGUMENT, "num_kv_heads");
     assert_error_contains("3");
@@ -254,14 +225,14 @@ static void heads_must_divide(void **state)
     assert_error_contains("key_proj.weight");
     tanh_case_destroy(&test);
     /* Three key/value heads and a value_proj of ten columns. */
-    struct tanh_sizes sizes = sizes_of(true);
+    struct tanh_sizes sizes = tanh_errors_sizes(true);
     sizes.heads = sizes.key_heads = 3;
-    tanh_case_plan(&test, NAMES[1], sizes, REFERENCE_PREVIOUS);
+    tanh_case_plan(&test, tanh_errors_names[1], sizes, REFERENCE_PREVIOUS);
     tanh_case_allocate(&test);
     assert_status(prepare_with(&test, TANH_VALUE_WEIGHT, (int64_t[]){30, 8}), ATTNZOO_STATUS_OK);
     tanh_case_destroy(&test);
     sizes.absent = TANH_WITHOUT(TANH_VALUE_BIAS);
-    tanh_case_plan(&test, NAMES[1], sizes, REFERENCE_PREVIOUS);
+    tanh_case_plan(&test, tanh_errors_names[1], sizes, REFERENCE_PREVIOUS);
     tanh_case_allocate(&test);
     assert_refused(prepare_with(&test, TANH_VALUE_WEIGHT, (int64_t[]){10, 8}), ATTNZOO_STATUS_SHAPE_MISMATCH,
                    "value_proj.weight");
@@ -301,7 +272,7 @@ static void option_values_are_checked(void **state)
     };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         attnzoo_module *module = NULL;
-        assert_ok(attnzoo_module_create(&module, NAMES[wrong[i].which]));
+        assert_ok(attnzoo_module_create(&module, tanh_errors_names[wrong[i].which]));
         assert_refused(attnzoo_module_set_option_text(module, wrong[i].name, wrong[i].value),
                        ATTNZOO_STATUS_INVALID_ARGUMENT, wrong[i].told);
         assert_error_contains(wrong[i].name);
@@ -318,7 +289,7 @@ static void options_of_other_mechanisms_are_unknown(void **state)
     const char *const known[] = {"num_heads", "sharpening"};
     for (int which = 0; which < 2; which++) {
         attnzoo_module *module = NULL;
-        assert_ok(attnzoo_module_create(&module, NAMES[which]));
+        assert_ok(attnzoo_module_create(&module, tanh_errors_names[which]));
         for (int i = 0; i < 7; i++) {
             assert_refused(attnzoo_module_set_option_text(module, unknown[which][i], "1"), ATTNZOO_STATUS_UNKNOWN_NAME,
                            unknown[which][i]);

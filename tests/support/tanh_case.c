@@ -163,6 +163,13 @@ void tanh_case_fill(struct tanh_case *test, struct random_source *source, double
     tanh_case_limit_growth(test, growth);
 }
 
+void tanh_case_allocate_and_fill(struct tanh_case *test)
+{
+    struct random_source source = {42};
+    tanh_case_allocate(test);
+    tanh_case_fill(test, &source, 1.0);
+}
+
 void tanh_case_store(struct tanh_case *test)
 {
     attention_case_store(&test->call);

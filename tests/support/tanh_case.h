@@ -72,6 +72,9 @@ void tanh_case_allocate(struct tanh_case *test);
  * item 16. */
 void tanh_case_fill(struct tanh_case *test, struct random_source *source, double growth);
 
+/* Both, with the same numbers each time. */
+void tanh_case_allocate_and_fill(struct tanh_case *test);
+
 /* Scales location_conv.weight so far down. */
 void tanh_case_limit_growth(struct tanh_case *test, double growth);
 

@@ -22,7 +22,7 @@ typedef struct attnzoo_executor attnzoo_executor;
  * itself. Where the BLAS has only one setting for the whole process (OpenBLAS built on pthreads, BLIS),
  * it stands at 1 while any forward call runs and is as it was when the last one returns. An application
  * that sets it while a call runs is heeded, unless it sets it to 1, which cannot be told from the library's own
- * setting. fork() waits for running calls to finish their products, but with OpenBLAS, which looks after its own
+ * setting. fork() waits until running calls have returned, but with OpenBLAS, which looks after its own
  * locks. A child forked while another thread is inside a call finds it at 1 until its own first forward call.
  *
  * @param executor      receives the new executor on success, which the caller owns; untouched otherwise.

@@ -13,8 +13,8 @@
  * WHAT IS GUARANTEED
  *  - A query that may see no key gets context 0, attention 0 and log-sum-exp -infinity, never NaN.
  *  - Keys and values beyond a key length, or outside causal and window for every query of a call, are never
- *    read (but that a key/value cache keeps what is before the key length, for later calls). A key that a dense mask hides from every query of its batch and head cannot change the
- *    result, whatever it holds.
+ *    read (but that a key/value cache keeps what is before the key length, for later calls). A key that a dense mask
+ *    hides from every query of its batch and head cannot change the result, whatever it holds.
  *  - A NaN or +infinity among the scores that a query sees makes that query's result NaN, and no other's. (With
  *    normalizer=smoothing only NaN does: the sigmoid of +infinity is 1.)
  *  - A score that a query sees and that falls below the float range counts as the lowest float, so that

@@ -11,7 +11,7 @@
 #include <math.h>
 #include <string.h>
 
-#if defined(__F16C__)
+#if defined(__SSE__)
 #include <immintrin.h>
 #endif
 
@@ -22,6 +22,9 @@ typedef int32_t lanes_int __attribute__((vector_size(ATTNZOO_VECTOR_BYTES)));
 typedef uint32_t lanes_bits __attribute__((vector_size(ATTNZOO_VECTOR_BYTES)));
 typedef uint16_t lanes_half __attribute__((vector_size(ATTNZOO_VECTOR_BYTES / 2)));
 typedef uint8_t lanes_bytes __attribute__((vector_size(ATTNZOO_VECTOR_BYTES / 4)));
+/* The narrowest vector, to which wider ones fold. */
+typedef float four_lanes __attribute__((vector_size(16)));
+typedef int32_t four_lanes_int __attribute__((vector_size(16)));
 
 static inline lanes splat(float value)
 {
@@ -59,28 +62,47 @@ static inline lanes choose(lanes_int condition, lanes yes, lanes no)
     return (lanes)((condition & (lanes_int)yes) | (~condition & (lanes_int)no));
 }
 
-/* NaN in value is passed over; floor must not be NaN. */
+/* NaN in value is passed over; floor must not be NaN. The compiler does not see the instruction that does just this. */
 static inline lanes at_least(lanes value, lanes floor_value)
 {
+#if ATTNZOO_VECTOR_BYTES == 64
+    return (lanes)_mm512_max_ps((__m512)value, (__m512)floor_value);
+#elif ATTNZOO_VECTOR_BYTES == 32
+    return (lanes)_mm256_max_ps((__m256)value, (__m256)floor_value);
+#elif defined(__SSE__)
+    return (lanes)_mm_max_ps((__m128)value, (__m128)floor_value);
+#else
     return choose(value > floor_value, value, floor_value);
+#endif
 }
 
+static inline four_lanes larger_of_four(four_lanes left, four_lanes right)
+{
+    four_lanes_int is_larger = left > right;
+    return (four_lanes)((is_larger & (four_lanes_int)left) | (~is_larger & (four_lanes_int)right));
+}
+
+/* No lane may be NaN. */
 static inline float largest_lane(lanes value)
 {
-    float largest = value[0];
-    for (int lane = 1; lane < LANES; lane++)
-        largest = value[lane] > largest ? value[lane] : largest;
-    return largest;
+    four_lanes parts[LANES / 4];
+    memcpy(parts, &value, sizeof parts);
+    for (int width = LANES / 8; width > 0; width /= 2)
+        for (int part = 0; part < width; part++)
+            parts[part] = larger_of_four(parts[part], parts[part + width]);
+    float even = parts[0][0] > parts[0][2] ? parts[0][0] : parts[0][2];
+    float odd = parts[0][1] > parts[0][3] ? parts[0][1] : parts[0][3];
+    return even > odd ? even : odd;
 }
 
 static inline float sum_of_lanes(lanes value)
 {
-    float parts[LANES];
+    four_lanes parts[LANES / 4];
     memcpy(parts, &value, sizeof parts);
-    for (int width = LANES / 2; width > 0; width /= 2)
-        for (int lane = 0; lane < width; lane++)
-            parts[lane] += parts[lane + width];
-    return parts[0];
+    for (int width = LANES / 8; width > 0; width /= 2)
+        for (int part = 0; part < width; part++)
+            parts[part] += parts[part + width];
+    return (parts[0][0] + parts[0][2]) + (parts[0][1] + parts[0][3]);
 }
 
 #if !defined(__F16C__)

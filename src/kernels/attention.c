@@ -26,37 +26,45 @@ struct cover {
     bool may_hide;
 };
 
-static bool every_row_sees_all(const struct attnzoo_attention_worker *worker, const struct attnzoo_tile *tile)
+/* Masks a row of a strip and raises its maximum; returns which of its scores count. */
+static struct attnzoo_key_span meet_row(const struct attnzoo_attention_worker *worker,
+                                        const struct attnzoo_strip *strip, int64_t row, bool is_clear)
 {
-    for (int64_t row = 0; row < attnzoo_attention_row_count(worker); row++) {
-        struct attnzoo_key_span span = worker->scratch.spans[row];
-        if (span.first > tile->first_key || span.end < tile->first_key + tile->key_count)
-            return false;
-    }
-    return true;
+    float *scores = attnzoo_attention_row_scores(strip, row);
+    struct attnzoo_key_span span = attnzoo_attention_mask_row(worker, strip, row, is_clear);
+    int64_t count = span.end - span.first;
+    if (attnzoo_attention_is_empty(span))
+        return span;
+    if (worker->plan->keeps_scores)
+        memcpy(attnzoo_attention_output_at(worker, strip->first_row + row,
+                                           strip->tile->first_key + strip->first_key + span.first),
+               scores + span.first, (size_t)count * sizeof *scores);
+    attnzoo_softmax_meet(&worker->scratch.rows, strip->first_row + row, worker->plan->context_columns,
+                         scores + span.first, count, worker->problem->mask.is_dense);
+    return span;
 }
 
-/* Turns a strip's scores into weights; returns whether all of them are finite. */
+/*
+ * Turns a strip's scores into weights; returns whether all of them are finite. Some rows at a time, so that a CPU finds
+ * the largest score of one while it waits for another's; not so many that they leave the first-level cache.
+ */
 static bool weigh_strip(const struct attnzoo_attention_worker *worker, const struct attnzoo_strip *strip, bool is_clear)
 {
+    enum { ROWS_AT_A_TIME = 8 };
     bool is_finite = true;
-    int64_t first_key = strip->tile->first_key + strip->first_key;
-    for (int64_t row = 0; row < strip->row_count; row++) {
-        float *scores = attnzoo_attention_row_scores(strip, row);
-        struct attnzoo_key_span span = attnzoo_attention_mask_row(worker, strip, row, is_clear);
-        int64_t count = span.end - span.first;
-        if (attnzoo_attention_is_empty(span)) {
-            memset(scores, 0, (size_t)strip->key_count * sizeof *scores);
-            continue;
+    for (int64_t first = 0; first < strip->row_count; first += ROWS_AT_A_TIME) {
+        struct attnzoo_key_span spans[ROWS_AT_A_TIME];
+        int64_t rows = attnzoo_base_minimum(ROWS_AT_A_TIME, strip->row_count - first);
+        for (int64_t row = 0; row < rows; row++)
+            spans[row] = meet_row(worker, strip, first + row, is_clear);
+        for (int64_t row = 0; row < rows; row++) {
+            float *scores = attnzoo_attention_row_scores(strip, first + row);
+            struct attnzoo_key_span span = spans[row];
+            if (!attnzoo_attention_is_empty(span))
+                is_finite &= attnzoo_softmax_weigh(&worker->scratch.rows, strip->first_row + first + row,
+                                                   scores + span.first, span.end - span.first);
+            attnzoo_attention_clear_outside(scores, span, strip->key_count);
         }
-        if (worker->plan->keeps_scores)
-            memcpy(attnzoo_attention_output_at(worker, strip->first_row + row, first_key + span.first),
-                   scores + span.first, (size_t)count * sizeof *scores);
-        bool is_row_finite =
-            attnzoo_softmax_add(&worker->scratch.rows, strip->first_row + row, worker->plan->context_columns,
-                                scores + span.first, count, worker->problem->mask.is_dense);
-        is_finite = is_finite && is_row_finite;
-        attnzoo_attention_clear_outside(scores, span, strip->key_count);
     }
     return is_finite;
 }
@@ -144,7 +152,7 @@ static void add_tile(const struct attnzoo_attention_worker *worker, const struct
     struct attnzoo_rows values = attnzoo_grid_rows(&problem->value, tile->batch, value_head, tile->first_key,
                                                    tile->key_count, worker->scratch.value_memory);
     int64_t rows = attnzoo_attention_row_count(worker);
-    bool crosses_frontier = !every_row_sees_all(worker, tile);
+    bool crosses_frontier = !attnzoo_attention_all_see(worker, tile->first_key, tile->first_key + tile->key_count);
     struct cover cover = {.is_clear = tile_cover == ATTNZOO_TILE_CLEAR,
                           .may_hide = crosses_frontier || tile_cover == ATTNZOO_TILE_MIXED ||
                                       problem->mask.description->bias.is_set};
@@ -195,6 +203,14 @@ struct job {
     void *shared;
 };
 
+static void prepare_scratch(const void *context, void *memory)
+{
+    const struct job *job = context;
+    const struct attnzoo_attention_worker worker = {.plan = job->plan,
+                                                    .scratch = attnzoo_attention_scratch_at(job->plan, memory)};
+    attnzoo_attention_clear_scores(&worker);
+}
+
 static void solve_block(const void *context, int64_t item, void *scratch)
 {
     const struct job *job = context;
@@ -237,20 +253,25 @@ static void average_heads(const void *context, int64_t item, void *scratch)
     attnzoo_attention_write_average(job->plan, item, scratch, job->shared);
 }
 
+static void do_all(const struct attnzoo_pool_claim *claim, attnzoo_pool_task *task, const struct job *job,
+                   int64_t item_count)
+{
+    attnzoo_pool_do(claim, &(struct attnzoo_pool_phase){task, job, item_count, prepare_scratch});
+}
+
 void attnzoo_attention_solve(const struct attnzoo_attention_plan *plan, const struct attnzoo_pool_claim *claim,
                              void *shared)
 {
     const struct attnzoo_attention *problem = plan->problem;
     const struct job job = {plan, shared};
     if (plan->chunk_count > 1) {
-        attnzoo_pool_do(claim, &(struct attnzoo_pool_phase){solve_chunk, &job, plan->block_count * plan->chunk_count});
-        attnzoo_pool_do(claim, &(struct attnzoo_pool_phase){merge_chunks, &job, plan->block_count});
+        do_all(claim, solve_chunk, &job, plan->block_count * plan->chunk_count);
+        do_all(claim, merge_chunks, &job, plan->block_count);
     } else {
-        attnzoo_pool_do(claim, &(struct attnzoo_pool_phase){solve_block, &job, plan->block_count});
+        do_all(claim, solve_block, &job, plan->block_count);
     }
     if (problem->averages_heads && problem->wants_attention && plan->block_count > 0)
-        attnzoo_pool_do(claim, &(struct attnzoo_pool_phase){average_heads, &job,
-                                                            problem->query.size[ATTNZOO_BATCH] * plan->query_blocks});
+        do_all(claim, average_heads, &job, problem->query.size[ATTNZOO_BATCH] * plan->query_blocks);
 }
 
 attnzoo_status attnzoo_attention_run(const struct attnzoo_attention *problem, struct attnzoo_pool *pool)

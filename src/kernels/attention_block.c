@@ -17,12 +17,16 @@ void attnzoo_attention_open_block(struct attnzoo_attention_worker *worker, const
                                                 .problem = problem,
                                                 .scratch = attnzoo_attention_scratch_at(plan, scratch),
                                                 .block = attnzoo_attention_block(plan, number),
-                                                .block_number = number};
-    for (int64_t row = 0; row < attnzoo_attention_row_count(worker); row++)
-        worker->scratch.spans[row] =
+                                                .block_number = number,
+                                                .common_span = {0, INT64_MAX}};
+    for (int64_t row = 0; row < attnzoo_attention_row_count(worker); row++) {
+        struct attnzoo_key_span span =
             attnzoo_mask_head_span(&problem->mask, worker->block.batch, attnzoo_attention_row_head(worker, row),
                                    attnzoo_attention_row_query(worker, row));
-    attnzoo_attention_clear_scores(worker);
+        worker->scratch.spans[row] = span;
+        worker->common_span.first = attnzoo_base_maximum(worker->common_span.first, span.first);
+        worker->common_span.end = attnzoo_base_minimum(worker->common_span.end, span.end);
+    }
     problem->source->open_queries(problem, &worker->block, worker->scratch.source_memory);
 }
 
@@ -36,6 +40,8 @@ struct attnzoo_key_span attnzoo_attention_row_span(const struct attnzoo_attentio
 struct attnzoo_key_span attnzoo_attention_rows_span(const struct attnzoo_attention_worker *worker, int64_t first_row,
                                                     int64_t rows, int64_t first, int64_t end)
 {
+    if (attnzoo_attention_all_see(worker, first, end) && rows > 0)
+        return (struct attnzoo_key_span){first, end};
     struct attnzoo_key_span all = {end, first};
     for (int64_t row = first_row; row < first_row + rows; row++) {
         struct attnzoo_key_span span = attnzoo_attention_row_span(worker, row, first, end);

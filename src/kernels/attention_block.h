@@ -13,6 +13,8 @@ struct attnzoo_attention_worker {
     struct attnzoo_attention_scratch scratch;
     struct attnzoo_tile block;
     int64_t block_number;
+    /** The keys that every row of the block may see. */
+    struct attnzoo_key_span common_span;
 };
 
 /** Opens a block in a thread's scratch memory. */
@@ -56,6 +58,12 @@ struct attnzoo_key_span attnzoo_attention_row_span(const struct attnzoo_attentio
 /** The keys in [first, end) that any of some rows can see, from the first to the last. */
 struct attnzoo_key_span attnzoo_attention_rows_span(const struct attnzoo_attention_worker *worker, int64_t first_row,
                                                     int64_t rows, int64_t first, int64_t end);
+
+/** Whether every row of the block may see all of the keys in [first, end), as far as spans tell. */
+static inline bool attnzoo_attention_all_see(const struct attnzoo_attention_worker *worker, int64_t first, int64_t end)
+{
+    return worker->common_span.first <= first && end <= worker->common_span.end;
+}
 
 /** Scores as the source makes them, capped. */
 void attnzoo_attention_score(const struct attnzoo_attention_worker *worker, const struct attnzoo_strip *strip);

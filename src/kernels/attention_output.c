@@ -89,15 +89,21 @@ static void write_attention_again(const struct attnzoo_attention_worker *worker)
 static void write_context(const struct attnzoo_attention_worker *worker, int64_t row)
 {
     const struct attnzoo_attention *problem = worker->problem;
+    const struct attnzoo_softmax_rows *rows = &worker->scratch.rows;
     const struct attnzoo_grid *out = &problem->context;
     int64_t columns = problem->value.size[ATTNZOO_COLUMN];
     float *context = attnzoo_attention_row_context(worker, row);
-    attnzoo_softmax_finish_context(&worker->scratch.rows, row, context, worker->plan->context_columns);
-    if (problem->source->finish != NULL && worker->scratch.rows.sum[row] != 0.0)
+    char *destination = attnzoo_grid_at(out, worker->block.batch, attnzoo_attention_row_head(worker, row),
+                                        attnzoo_attention_row_query(worker, row), 0);
+    bool is_final = problem->source->finish == NULL;
+    if (is_final && out->dtype == ATTNZOO_DTYPE_FLOAT32 && out->stride[ATTNZOO_COLUMN] == 1) {
+        attnzoo_softmax_finish_context(rows, row, context, (float *)(void *)destination, columns);
+        return;
+    }
+    attnzoo_softmax_finish_context(rows, row, context, context, worker->plan->context_columns);
+    if (!is_final && rows->sum[row] != 0.0)
         problem->source->finish(problem, context, context + columns);
-    attnzoo_kernel_narrow(attnzoo_grid_at(out, worker->block.batch, attnzoo_attention_row_head(worker, row),
-                                          attnzoo_attention_row_query(worker, row), 0),
-                          out->dtype, out->stride[ATTNZOO_COLUMN], context, columns);
+    attnzoo_kernel_narrow(destination, out->dtype, out->stride[ATTNZOO_COLUMN], context, columns);
 }
 
 static void write_log_sum_exp(const struct attnzoo_attention_worker *worker, int64_t row)

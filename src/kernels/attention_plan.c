@@ -8,8 +8,13 @@
 #include "cpu/cpu.h"
 
 enum {
-    TILE_LARGEST = 256,
+    TILE_LARGEST = 384,
     TILE_SMALLEST = 32,
+    /* Below so many blocks they get fewer rows, down to this. */
+    SHARED_BLOCKS = 8,
+    ROWS_SMALLEST = 128,
+    /* Blocks have a whole number of so many rows. */
+    ROW_STEP = 16,
     /* Few rows make a tile's scores small, so that more keys fit and calls are fewer. */
     FEW_ROWS = 16,
     KEYS_FOR_FEW_ROWS = 1024,
@@ -25,16 +30,30 @@ enum {
     WORK_PER_THREAD = 1 << 20
 };
 
-/* The largest square tile whose scores, keys, values, queries and context fit half the second-level cache. */
+/* The largest square tile whose scores, keys, values, queries and context fit the second-level cache. */
 static int64_t tile_size(const struct attnzoo_attention *problem)
 {
-    int64_t budget = attnzoo_cpu_second_level_cache() / 2 / (int64_t)sizeof(float);
+    int64_t budget = attnzoo_cpu_second_level_cache() / (int64_t)sizeof(float);
     int64_t columns = attnzoo_base_minimum(problem->query.size[ATTNZOO_COLUMN], budget) +
                       attnzoo_base_minimum(problem->value.size[ATTNZOO_COLUMN], budget);
     int64_t size = TILE_LARGEST;
     while (size > TILE_SMALLEST && size * (size + 2 * columns) > budget)
-        size /= 2;
+        size -= TILE_SMALLEST;
     return size;
+}
+
+/*
+ * As many rows as a tile has, evenly; fewer where blocks would be too few to share out, but not so few that products
+ * get slow.
+ */
+static int64_t rows_per_block(const struct attnzoo_attention *problem, int64_t size)
+{
+    int64_t row_count = problem->query_count, block_count = attnzoo_base_divide_up(row_count, size);
+    double groups = (double)problem->query.size[ATTNZOO_BATCH] * (double)problem->query.size[ATTNZOO_HEAD];
+    if (groups * (double)block_count < SHARED_BLOCKS)
+        block_count = attnzoo_base_maximum(attnzoo_base_divide_up(SHARED_BLOCKS, (int64_t)groups), block_count);
+    int64_t rows = attnzoo_base_divide_up(attnzoo_base_divide_up(row_count, block_count), ROW_STEP) * ROW_STEP;
+    return attnzoo_base_minimum(attnzoo_base_maximum(rows, ROWS_SMALLEST), size);
 }
 
 static void cut_rows(struct attnzoo_attention_plan *plan, int64_t size)
@@ -42,9 +61,9 @@ static void cut_rows(struct attnzoo_attention_plan *plan, int64_t size)
     const struct attnzoo_attention *problem = plan->problem;
     int64_t query_count = problem->query_count;
     plan->heads_per_group = problem->query.size[ATTNZOO_HEAD] / problem->key.size[ATTNZOO_HEAD];
-    plan->queries_per_block = attnzoo_base_minimum(query_count, size);
+    plan->queries_per_block = attnzoo_base_minimum(query_count, rows_per_block(problem, size));
     plan->heads_per_block = 1;
-    if (query_count <= size)
+    if (query_count == plan->queries_per_block)
         plan->heads_per_block = attnzoo_base_minimum(plan->heads_per_group, size / query_count);
     plan->head_blocks = attnzoo_base_divide_up(plan->heads_per_group, plan->heads_per_block);
     plan->query_blocks = attnzoo_base_divide_up(query_count, plan->queries_per_block);

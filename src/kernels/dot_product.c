@@ -32,18 +32,16 @@ void attnzoo_kernel_pack_queries(const struct attnzoo_attention *problem, const 
                                  const float *bias, int64_t bias_step, float *memory)
 {
     const struct attnzoo_grid *queries = &problem->query;
-    int64_t columns = head_size(problem), length = attnzoo_mask_query_length(&problem->mask, block->batch);
-    for (int64_t head = block->first_head; head < block->first_head + block->head_count; head++)
-        for (int64_t query = block->first_query; query < block->first_query + block->query_count; query++) {
-            if (query < length)
-                attnzoo_kernel_widen(memory, attnzoo_grid_at(queries, block->batch, head, query, 0), queries->dtype,
-                                     queries->stride[ATTNZOO_COLUMN], columns);
-            else
-                memset(memory, 0, (size_t)columns * sizeof *memory);
-            if (bias != NULL)
-                attnzoo_kernel_vectors()->add_scaled(memory, bias + head * bias_step, columns, 1.0f);
-            memory += columns;
-        }
+    int64_t columns = head_size(problem), count = block->query_count;
+    int64_t length = attnzoo_mask_query_length(&problem->mask, block->batch) - block->first_query;
+    int64_t read = attnzoo_base_minimum(attnzoo_base_maximum(length, 0), count);
+    for (int64_t head = block->first_head; head < block->first_head + block->head_count; head++) {
+        attnzoo_grid_copy_rows(memory, queries, block->batch, head, block->first_query, read);
+        memset(memory + read * columns, 0, (size_t)((count - read) * columns) * sizeof *memory);
+        for (int64_t row = 0; bias != NULL && row < count; row++)
+            attnzoo_kernel_vectors()->add_scaled(memory + row * columns, bias + head * bias_step, columns, 1.0f);
+        memory += count * columns;
+    }
 }
 
 void attnzoo_kernel_scaled_products(const struct attnzoo_strip *strip, int64_t columns, float scale,

@@ -73,10 +73,20 @@ struct attnzoo_rows attnzoo_grid_rows(const struct attnzoo_grid *grid, int64_t b
         int64_t step = grid->stride[ATTNZOO_ROW] > shortest ? grid->stride[ATTNZOO_ROW] : shortest;
         return (struct attnzoo_rows){(const float *)(const void *)attnzoo_grid_at(grid, batch, head, first, 0), step};
     }
-    for (int64_t row = 0; row < count; row++)
-        attnzoo_kernel_widen(memory + row * columns, attnzoo_grid_at(grid, batch, head, first + row, 0), grid->dtype,
-                             grid->stride[ATTNZOO_COLUMN], columns);
+    attnzoo_grid_copy_rows(memory, grid, batch, head, first, count);
     return (struct attnzoo_rows){memory, shortest};
+}
+
+void attnzoo_grid_copy_rows(float *memory, const struct attnzoo_grid *grid, int64_t batch, int64_t head, int64_t first,
+                            int64_t count)
+{
+    int64_t columns = grid->size[ATTNZOO_COLUMN];
+    /* Rows that lie one behind the other are one long row. */
+    bool is_whole = grid->stride[ATTNZOO_COLUMN] == 1 && grid->stride[ATTNZOO_ROW] == columns;
+    int64_t pieces = is_whole && count > 0 ? 1 : count, length = is_whole ? count * columns : columns;
+    for (int64_t piece = 0; piece < pieces; piece++)
+        attnzoo_kernel_widen(memory + piece * columns, attnzoo_grid_at(grid, batch, head, first + piece, 0),
+                             grid->dtype, grid->stride[ATTNZOO_COLUMN], length);
 }
 
 static void widen_strided(float *destination, const char *source, int32_t dtype, int64_t stride, int64_t count)

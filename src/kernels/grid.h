@@ -63,6 +63,10 @@ bool attnzoo_grid_is_direct(const struct attnzoo_grid *grid);
 struct attnzoo_rows attnzoo_grid_rows(const struct attnzoo_grid *grid, int64_t batch, int64_t head, int64_t first,
                                       int64_t count, float *memory);
 
+/** count rows from first on, packed into memory. */
+void attnzoo_grid_copy_rows(float *memory, const struct attnzoo_grid *grid, int64_t batch, int64_t head, int64_t first,
+                            int64_t count);
+
 /** Widens count elements, stride apart, of a float type to float32. */
 void attnzoo_kernel_widen(float *destination, const char *source, int32_t dtype, int64_t stride, int64_t count);
 

@@ -79,7 +79,7 @@ static void solve_item(const void *context, int64_t item, void *scratch)
 void attnzoo_location_solve(const struct attnzoo_location *location, const struct attnzoo_pool_claim *claim)
 {
     int64_t blocks = attnzoo_base_divide_up(location->key_count, KEYS_PER_ITEM);
-    attnzoo_pool_do(claim, &(struct attnzoo_pool_phase){solve_item, location, location->batch_count * blocks});
+    attnzoo_pool_do(claim, &(struct attnzoo_pool_phase){solve_item, location, location->batch_count * blocks, NULL});
 }
 
 void attnzoo_location_windows(const struct attnzoo_alignment *alignment, const struct attnzoo_mask_plan *mask,

@@ -157,5 +157,6 @@ static void solve_item(const void *context, int64_t item, void *scratch)
 
 void attnzoo_projection_solve(const struct attnzoo_projection_plan *plan, const struct attnzoo_pool_claim *claim)
 {
-    attnzoo_pool_do(claim, &(struct attnzoo_pool_phase){solve_item, plan, plan->row_blocks * plan->output_blocks});
+    attnzoo_pool_do(claim,
+                    &(struct attnzoo_pool_phase){solve_item, plan, plan->row_blocks * plan->output_blocks, NULL});
 }

@@ -35,8 +35,8 @@ static void raise_maximum(const struct attnzoo_softmax_rows *rows, int64_t row, 
     rows->maximum[row] = maximum;
 }
 
-bool attnzoo_softmax_add(const struct attnzoo_softmax_rows *rows, int64_t row, int64_t columns, float *scores,
-                         int64_t count, bool are_saturated)
+void attnzoo_softmax_meet(const struct attnzoo_softmax_rows *rows, int64_t row, int64_t columns, float *scores,
+                          int64_t count, bool are_saturated)
 {
     const struct attnzoo_vectors *vectors = attnzoo_kernel_vectors();
     float maximum = vectors->maximum(scores, count);
@@ -47,7 +47,11 @@ bool attnzoo_softmax_add(const struct attnzoo_softmax_rows *rows, int64_t row, i
         maximum = -FLT_MAX;
     }
     raise_maximum(rows, row, columns, maximum);
-    float sum = vectors->softmax_weights(scores, count, rows->maximum[row]);
+}
+
+bool attnzoo_softmax_weigh(const struct attnzoo_softmax_rows *rows, int64_t row, float *scores, int64_t count)
+{
+    float sum = attnzoo_kernel_vectors()->softmax_weights(scores, count, rows->maximum[row]);
     rows->sum[row] += sum;
     return isfinite(sum);
 }
@@ -74,14 +78,14 @@ void attnzoo_softmax_merge(const struct attnzoo_softmax_rows *rows, const struct
     }
 }
 
-void attnzoo_softmax_finish_context(const struct attnzoo_softmax_rows *rows, int64_t row, float *context,
-                                    int64_t columns)
+void attnzoo_softmax_finish_context(const struct attnzoo_softmax_rows *rows, int64_t row, const float *context,
+                                    float *finished, int64_t columns)
 {
     double sum = rows->sum[row];
     if (sum == 0.0)
-        memset(context, 0, (size_t)columns * sizeof *context);
+        memset(finished, 0, (size_t)columns * sizeof *finished);
     else
-        attnzoo_kernel_vectors()->scale(context, context, columns, (float)(1.0 / sum));
+        attnzoo_kernel_vectors()->scale(finished, context, columns, (float)(1.0 / sum));
 }
 
 void attnzoo_softmax_finish_weights(const struct attnzoo_softmax_rows *rows, int64_t row, float *scores, int64_t count,

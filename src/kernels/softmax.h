@@ -11,12 +11,15 @@
 void attnzoo_softmax_start(const struct attnzoo_softmax_rows *rows, int64_t row_count, int64_t columns);
 
 /**
- * Adds scores to a row, turning them into weights relative to the row's maximum so far, and rescales the row's context
- * if that rose. are_saturated says that scores a query sees are at least the lowest float and -infinity means hidden;
- * otherwise all of the scores are seen. Returns whether all the weights are finite.
+ * Adding scores to a row takes two steps, so that a caller can take the first for several rows before the second.
+ * First the row meets them: its maximum rises to theirs, and what it has is rescaled. are_saturated says that scores a
+ * query sees are at least the lowest float and -infinity means hidden; otherwise all of the scores are seen.
  */
-bool attnzoo_softmax_add(const struct attnzoo_softmax_rows *rows, int64_t row, int64_t columns, float *scores,
-                         int64_t count, bool are_saturated);
+void attnzoo_softmax_meet(const struct attnzoo_softmax_rows *rows, int64_t row, int64_t columns, float *scores,
+                          int64_t count, bool are_saturated);
+
+/** Then they become weights relative to the maximum, and are summed. Returns whether all weights are finite. */
+bool attnzoo_softmax_weigh(const struct attnzoo_softmax_rows *rows, int64_t row, float *scores, int64_t count);
 
 /**
  * scores[i] = log(sigmoid(scores[i])), so that their softmax is sigmoid(score) over the sum of sigmoids, and stays so
@@ -28,9 +31,10 @@ void attnzoo_softmax_log_sigmoids(float *scores, int64_t count);
 void attnzoo_softmax_merge(const struct attnzoo_softmax_rows *rows, const struct attnzoo_softmax_rows *part,
                            int64_t row_count, int64_t columns);
 
-/** Divides a row's context by its sum; zeros for a row that has seen nothing. */
-void attnzoo_softmax_finish_context(const struct attnzoo_softmax_rows *rows, int64_t row, float *context,
-                                    int64_t columns);
+/** finished [columns] = a row's context divided by its sum; zeros for a row that has seen nothing. The two may be the
+ * same. */
+void attnzoo_softmax_finish_context(const struct attnzoo_softmax_rows *rows, int64_t row, const float *context,
+                                    float *finished, int64_t columns);
 
 /** Turns scores of a row, masked as they were when added, into its attention weights. */
 void attnzoo_softmax_finish_weights(const struct attnzoo_softmax_rows *rows, int64_t row, float *scores, int64_t count,

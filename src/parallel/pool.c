@@ -60,13 +60,23 @@ static void *scratch_of(const struct attnzoo_pool_claim *claim, int32_t number)
     return claim->memory + claim->scratch_offset + number * claim->scratch_step;
 }
 
+static void prepare_scratch(const struct attnzoo_pool_phase *phase, void *scratch)
+{
+    if (phase->prepare != NULL)
+        phase->prepare(phase->job, scratch);
+}
+
 static void take_items(struct attnzoo_pool *pool, int32_t number)
 {
-    for (;;) {
+    const struct attnzoo_pool_phase *phase = &pool->phase;
+    void *scratch = scratch_of(pool->claim, number);
+    for (bool is_first = true;; is_first = false) {
         int64_t item = atomic_fetch_add_explicit(&pool->next_item, 1, memory_order_relaxed);
-        if (item >= pool->phase.item_count)
+        if (item >= phase->item_count)
             break;
-        pool->phase.task(pool->phase.job, item, scratch_of(pool->claim, number));
+        if (is_first)
+            prepare_scratch(phase, scratch);
+        phase->task(phase->job, item, scratch);
     }
 }
 
@@ -305,6 +315,8 @@ void attnzoo_pool_do(const struct attnzoo_pool_claim *claim, const struct attnzo
     struct attnzoo_pool *pool = claim->pool;
     int32_t workers = (int32_t)attnzoo_base_minimum(phase->item_count, claim->threads) - 1;
     if (workers <= 0) {
+        if (phase->item_count > 0)
+            prepare_scratch(phase, scratch_of(claim, 0));
         for (int64_t item = 0; item < phase->item_count; item++)
             phase->task(phase->job, item, scratch_of(claim, 0));
         return;

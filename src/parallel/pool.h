@@ -22,11 +22,16 @@ int32_t attnzoo_pool_thread_count(const struct attnzoo_pool *pool);
 /** Does item number item, with scratch memory of the thread's own. */
 typedef void attnzoo_pool_task(const void *job, int64_t item, void *scratch);
 
+/** Makes scratch memory ready, which holds zeros or what an earlier phase or call left there. */
+typedef void attnzoo_pool_preparation(const void *job, void *scratch);
+
 /** Numbered items of work that do not depend on each other. */
 struct attnzoo_pool_phase {
     attnzoo_pool_task *task;
     const void *job;
     int64_t item_count;
+    /** Called by each thread that takes part, before its first item. NULL for nothing. */
+    attnzoo_pool_preparation *prepare;
 };
 
 /** What a call needs in all its phases. */

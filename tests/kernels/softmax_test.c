@@ -40,7 +40,8 @@ static void add(struct row *row, const float *scores, int64_t count, bool are_sa
     struct attnzoo_softmax_rows rows = rows_of(row);
     float weights[64];
     memcpy(weights, scores, (size_t)count * sizeof *scores);
-    attnzoo_softmax_add(&rows, 0, COLUMNS, weights, count, are_saturated);
+    attnzoo_softmax_meet(&rows, 0, COLUMNS, weights, count, are_saturated);
+    attnzoo_softmax_weigh(&rows, 0, weights, count);
     for (int64_t i = 0; i < count; i++) {
         row->context[0] += weights[i];
         row->context[1] += weights[i] * (float)(first_key + i);
@@ -51,7 +52,7 @@ static void finish(struct row *row, float context[COLUMNS], float *log_sum)
 {
     struct attnzoo_softmax_rows rows = rows_of(row);
     memcpy(context, row->context, sizeof row->context);
-    attnzoo_softmax_finish_context(&rows, 0, context, COLUMNS);
+    attnzoo_softmax_finish_context(&rows, 0, context, context, COLUMNS);
     *log_sum = attnzoo_softmax_log_sum(&rows, 0);
 }
 
@@ -141,7 +142,8 @@ static void parts_in_any_order_and_merged_agree(void **state)
         start(&second);
         add(&first, scores, cut, false, 0);
         add(&second, scores + cut, KEYS - cut, false, cut);
-        struct attnzoo_softmax_rows into = rows_of(&whole), from_first = rows_of(&first), from_second = rows_of(&second);
+        struct attnzoo_softmax_rows into = rows_of(&whole), from_first = rows_of(&first),
+                                    from_second = rows_of(&second);
         attnzoo_softmax_merge(&into, &from_second, 1, COLUMNS);
         attnzoo_softmax_merge(&into, &from_first, 1, COLUMNS);
         finish(&whole, context, &log_sum);

@@ -56,9 +56,9 @@ static void run_and_check(struct attnzoo_pool *pool)
     assert_int_equal(attnzoo_pool_claim(&claim, pool, &needs), ATTNZOO_STATUS_OK);
     assert_int_equal((uintptr_t)claim.shared % ATTNZOO_POOL_ALIGNMENT, 0);
     memset(claim.shared, 1, SHARED);
-    attnzoo_pool_do(&claim, &(struct attnzoo_pool_phase){mark_item, &job, ITEMS});
-    attnzoo_pool_do(&claim, &(struct attnzoo_pool_phase){check_phase, &job, 7});
-    attnzoo_pool_do(&claim, &(struct attnzoo_pool_phase){check_phase, &job, 0});
+    attnzoo_pool_do(&claim, &(struct attnzoo_pool_phase){mark_item, &job, ITEMS, NULL});
+    attnzoo_pool_do(&claim, &(struct attnzoo_pool_phase){check_phase, &job, 7, NULL});
+    attnzoo_pool_do(&claim, &(struct attnzoo_pool_phase){check_phase, &job, 0, NULL});
     for (int i = 0; i < SHARED; i++)
         assert_int_equal(((char *)claim.shared)[i], 1);
     attnzoo_pool_release(&claim);

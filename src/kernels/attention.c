@@ -8,6 +8,7 @@
 #include "base/checked.h"
 #include "blas/blas.h"
 #include "kernels/attention_block.h"
+#include "kernels/few_rows.h"
 #include "kernels/softmax.h"
 #include "kernels/vectors.h"
 
@@ -24,6 +25,13 @@ struct cover {
     bool is_clear;
     /* Some row may not see some key. */
     bool may_hide;
+};
+
+/* A tile's values, as a BLAS can read them or where they lie. */
+struct tile_values {
+    int64_t head;
+    bool are_in_place;
+    struct attnzoo_rows rows;
 };
 
 /* Masks a row of a strip and raises its maximum; returns which of its scores count. */
@@ -104,20 +112,32 @@ static const float *mend_values(const struct attnzoo_attention_worker *worker, c
     return mended;
 }
 
+static void add_values(const struct attnzoo_attention_worker *worker, const struct attnzoo_strip *strip,
+                       const struct tile_values *values, bool may_hide, float *context, int64_t context_step)
+{
+    const struct attnzoo_grid *grid = &worker->problem->value;
+    if (values->are_in_place) {
+        attnzoo_few_rows_add(strip, grid, values->head, context, context_step);
+        return;
+    }
+    struct attnzoo_rows rows = values->rows;
+    const float *source = rows.data + strip->first_key * rows.step;
+    if (may_hide)
+        source = mend_values(worker, strip, &rows);
+    attnzoo_blas_multiply_add(strip->row_count, grid->size[ATTNZOO_COLUMN], strip->key_count, strip->scores,
+                              strip->step, source, rows.step, context, context_step);
+}
+
 static void add_strip(const struct attnzoo_attention_worker *worker, const struct attnzoo_strip *strip,
-                      struct cover cover, struct attnzoo_rows values)
+                      struct cover cover, const struct tile_values *values)
 {
     const struct attnzoo_attention *problem = worker->problem;
     int64_t columns = problem->value.size[ATTNZOO_COLUMN];
     attnzoo_attention_score(worker, strip);
     bool is_finite = weigh_strip(worker, strip, cover.is_clear);
-    const float *source = values.data + strip->first_key * values.step;
-    if (cover.may_hide)
-        source = mend_values(worker, strip, &values);
     float *context = attnzoo_attention_row_context(worker, strip->first_row);
     int64_t context_step = attnzoo_base_maximum(worker->plan->context_columns, 1);
-    attnzoo_blas_multiply_add(strip->row_count, columns, strip->key_count, strip->scores, strip->step, source,
-                              values.step, context, context_step);
+    add_values(worker, strip, values, cover.may_hide, context, context_step);
     if (problem->source->add_weights != NULL)
         problem->source->add_weights(problem, strip, context + columns, context_step);
     if (!is_finite)
@@ -148,14 +168,16 @@ static void add_tile(const struct attnzoo_attention_worker *worker, const struct
     }
     if (problem->source->open_keys != NULL)
         problem->source->open_keys(problem, tile, worker->scratch.source_memory);
-    int64_t value_head = tile->first_head / worker->plan->heads_per_group;
-    struct attnzoo_rows values = attnzoo_grid_rows(&problem->value, tile->batch, value_head, tile->first_key,
-                                                   tile->key_count, worker->scratch.value_memory);
     int64_t rows = attnzoo_attention_row_count(worker);
     bool crosses_frontier = !attnzoo_attention_all_see(worker, tile->first_key, tile->first_key + tile->key_count);
     struct cover cover = {.is_clear = tile_cover == ATTNZOO_TILE_CLEAR,
                           .may_hide = crosses_frontier || tile_cover == ATTNZOO_TILE_MIXED ||
                                       problem->mask.description->bias.is_set};
+    struct tile_values values = {.head = tile->first_head / worker->plan->heads_per_group,
+                                 .are_in_place = !cover.may_hide && attnzoo_few_rows_suit(rows, &problem->value)};
+    if (!values.are_in_place)
+        values.rows = attnzoo_grid_rows(&problem->value, tile->batch, values.head, tile->first_key, tile->key_count,
+                                        worker->scratch.value_memory);
     int64_t strip_rows = crosses_frontier && tile->head_count == 1 ? STRIP_ROWS : rows;
     for (int64_t first_row = 0; first_row < rows; first_row += strip_rows) {
         struct attnzoo_strip strip = {.tile = tile,
@@ -169,7 +191,7 @@ static void add_tile(const struct attnzoo_attention_worker *worker, const struct
             continue;
         strip.first_key = seen.first - tile->first_key;
         strip.key_count = seen.end - seen.first;
-        add_strip(worker, &strip, cover, values);
+        add_strip(worker, &strip, cover, &values);
     }
 }
 

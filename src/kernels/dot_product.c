@@ -8,6 +8,7 @@
 
 #include "base/checked.h"
 #include "blas/blas.h"
+#include "kernels/few_rows.h"
 #include "kernels/vectors.h"
 
 #include <string.h>
@@ -72,9 +73,14 @@ static int64_t key_head(const struct attnzoo_attention *problem, const struct at
     return tile->first_head / (problem->query.size[ATTNZOO_HEAD] / problem->key.size[ATTNZOO_HEAD]);
 }
 
+static bool has_few_rows(const struct attnzoo_attention *problem, const struct attnzoo_tile *tile)
+{
+    return attnzoo_few_rows_suit(tile->head_count * tile->query_count, &problem->key);
+}
+
 static void open_keys(const struct attnzoo_attention *problem, const struct attnzoo_tile *tile, float *memory)
 {
-    if (!attnzoo_grid_is_direct(&problem->key))
+    if (!attnzoo_grid_is_direct(&problem->key) && !has_few_rows(problem, tile))
         attnzoo_grid_rows(&problem->key, tile->batch, key_head(problem, tile), tile->first_key, tile->key_count,
                           packed_keys(problem, tile, memory));
 }
@@ -91,9 +97,15 @@ static struct attnzoo_rows tile_keys(const struct attnzoo_attention *problem, co
 static void fill(const struct attnzoo_attention *problem, const struct attnzoo_strip *strip, float *memory)
 {
     int64_t query_step = attnzoo_base_maximum(head_size(problem), 1);
+    const float *queries = memory + strip->first_row * query_step;
+    if (has_few_rows(problem, strip->tile)) {
+        attnzoo_few_rows_score(strip, &problem->key, key_head(problem, strip->tile), problem->scale, queries,
+                               query_step);
+        return;
+    }
     struct attnzoo_rows keys = tile_keys(problem, strip->tile, memory);
-    attnzoo_kernel_scaled_products(strip, head_size(problem), problem->scale, memory + strip->first_row * query_step,
-                                   query_step, keys.data + strip->first_key * keys.step, keys.step);
+    attnzoo_kernel_scaled_products(strip, head_size(problem), problem->scale, queries, query_step,
+                                   keys.data + strip->first_key * keys.step, keys.step);
 }
 
 const struct attnzoo_score_source attnzoo_kernel_dot_product = {

@@ -121,6 +121,13 @@ static inline lanes widen_half_bits(lanes_bits half)
 }
 #endif
 
+static inline lanes widen_brain_half(const uint16_t *source)
+{
+    lanes_half upper;
+    memcpy(&upper, source, sizeof upper);
+    return (lanes)(__builtin_convertvector(upper, lanes_bits) << 16);
+}
+
 static inline lanes widen_half(const uint16_t *source)
 {
 #if defined(__F16C__) && ATTNZOO_VECTOR_BYTES == 64

@@ -12,6 +12,31 @@
 
 #include "base/common.h"
 
+/** A product of a few rows with keys, or of their scores with values, which are keys here, too. */
+struct attnzoo_few_rows {
+    /** [row_count, key_count], score_step floats from row to row. */
+    float *scores;
+    int64_t score_step;
+    int64_t row_count;
+    /** [key_count, columns], key_step elements from row to row. */
+    const void *keys;
+    int64_t key_step;
+    int64_t key_count;
+    int64_t columns;
+    /** Which scores are multiplied by. */
+    float scale;
+    /** How many rows of keys ahead to fetch. */
+    int64_t keys_ahead;
+};
+
+struct attnzoo_few_rows_kernels {
+    /** scores = scale * queries [row_count, columns] times keys transposed. */
+    void (*score)(const struct attnzoo_few_rows *product, const float *queries, int64_t query_step);
+
+    /** context [row_count, columns] += scores times keys. */
+    void (*add)(const struct attnzoo_few_rows *product, float *context, int64_t context_step);
+};
+
 struct attnzoo_vectors {
     /** values[i] = exp(values[i]). */
     void (*exponentials)(float *values, int64_t count);
@@ -58,6 +83,11 @@ struct attnzoo_vectors {
     /** IEEE binary16 and bfloat16 to float32, exactly. */
     void (*widen_float16)(float *destination, const uint16_t *source, int64_t count);
     void (*widen_bfloat16)(float *destination, const uint16_t *source, int64_t count);
+
+    /** By the type of the keys. */
+    struct attnzoo_few_rows_kernels few_rows_float32;
+    struct attnzoo_few_rows_kernels few_rows_float16;
+    struct attnzoo_few_rows_kernels few_rows_bfloat16;
 };
 
 /** The table for the CPU path in use. */

@@ -305,13 +305,46 @@ static void widen_float16(float *destination, const uint16_t *source, int64_t co
 
 static void widen_bfloat16(float *destination, const uint16_t *source, int64_t count)
 {
-    for (int64_t i = 0; i < count; i += LANES) {
-        int64_t left = count - i < LANES ? count - i : LANES;
-        lanes_half upper = {0};
-        memcpy(&upper, source + i, (size_t)left * sizeof(uint16_t));
-        store_part(destination + i, (lanes)(__builtin_convertvector(upper, lanes_bits) << 16), left);
+    int64_t i = 0;
+    for (; i + LANES <= count; i += LANES)
+        store(destination + i, widen_brain_half(source + i));
+    if (i < count) {
+        uint16_t last[LANES] = {0};
+        memcpy(last, source + i, (size_t)(count - i) * sizeof(uint16_t));
+        store_part(destination + i, widen_brain_half(last), count - i);
     }
 }
+
+/* Pieces of products whose sums fit the registers: 32 of them with AVX-512, else 16. */
+enum {
+    PIECE = 4,
+    SCORE_ROWS = ATTNZOO_VECTOR_BYTES == 64 ? 4 : 2,
+    ADD_ROWS = 2,
+    ADD_VECTORS = 8,
+    VECTORS_OF_ROWS = ATTNZOO_VECTOR_BYTES == 64 ? 8 : 4,
+    KEYS_AT_A_TIME = 32
+};
+
+#define UNROLLED _Pragma("GCC unroll 8")
+#define INLINED static inline __attribute__((always_inline))
+
+#define ELEMENT float
+#define LINE 16
+#define NAMED(name) name##_float32
+#define WIDEN(source) load(source)
+#include "kernels/few_rows_template.h"
+
+#define ELEMENT uint16_t
+#define LINE 32
+#define NAMED(name) name##_float16
+#define WIDEN(source) widen_half(source)
+#include "kernels/few_rows_template.h"
+
+#define ELEMENT uint16_t
+#define LINE 32
+#define NAMED(name) name##_bfloat16
+#define WIDEN(source) widen_brain_half(source)
+#include "kernels/few_rows_template.h"
 
 const struct attnzoo_vectors ATTNZOO_VECTORS_TABLE = {
     .exponentials = exponentials,
@@ -329,4 +362,7 @@ const struct attnzoo_vectors ATTNZOO_VECTORS_TABLE = {
     .all_finite = all_finite,
     .widen_float16 = widen_float16,
     .widen_bfloat16 = widen_bfloat16,
+    .few_rows_float32 = {score_float32, add_float32},
+    .few_rows_float16 = {score_float16, add_float16},
+    .few_rows_bfloat16 = {score_bfloat16, add_bfloat16},
 };

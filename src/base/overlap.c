@@ -5,10 +5,29 @@
 
 #include "base/checked.h"
 
+/* The bytes from the first element to the last, wherever strides lead. */
+struct reach {
+    uintptr_t first;
+    uintptr_t end;
+};
+
+static struct reach reach_of(const struct attnzoo_view *view)
+{
+    int64_t element_size = attnzoo_base_dtype_size(view->dtype);
+    struct reach reach = {.first = (uintptr_t)view->data, .end = (uintptr_t)view->data + (uintptr_t)element_size};
+    for (int32_t axis = 0; axis < view->rank; axis++) {
+        int64_t length = view->strides[axis] * element_size * (view->shape[axis] - 1);
+        if (length < 0)
+            reach.first += (uintptr_t)length;
+        else
+            reach.end += (uintptr_t)length;
+    }
+    return reach;
+}
+
 /* Axes of more than one element, strides made positive, sorted from the smallest stride. In bytes. */
 struct span {
     uintptr_t first;
-    uintptr_t end;
     int32_t axis_count;
     int64_t sizes[ATTNZOO_RANK_MAX];
     int64_t strides[ATTNZOO_RANK_MAX];
@@ -17,17 +36,15 @@ struct span {
 static struct span measure(const struct attnzoo_view *view)
 {
     int64_t element_size = attnzoo_base_dtype_size(view->dtype);
-    struct span span = {.first = (uintptr_t)view->data, .axis_count = 0};
-    uintptr_t length = (uintptr_t)element_size;
+    struct span span;
+    span.first = reach_of(view).first;
+    span.axis_count = 0;
     for (int32_t axis = 0; axis < view->rank; axis++) {
         int64_t size = view->shape[axis], stride = view->strides[axis] * element_size;
         if (size <= 1)
             continue;
-        if (stride < 0) {
+        if (stride < 0)
             stride = -stride;
-            span.first -= (uintptr_t)(stride * (size - 1));
-        }
-        length += (uintptr_t)(stride * (size - 1));
         int32_t place = span.axis_count++;
         for (; place > 0 && span.strides[place - 1] > stride; place--) {
             span.strides[place] = span.strides[place - 1];
@@ -36,7 +53,6 @@ static struct span measure(const struct attnzoo_view *view)
         span.strides[place] = stride;
         span.sizes[place] = size;
     }
-    span.end = span.first + length;
     return span;
 }
 
@@ -100,9 +116,10 @@ bool attnzoo_base_views_overlap(const struct attnzoo_view *a, const struct attnz
 {
     if (attnzoo_base_view_element_count(a) == 0 || attnzoo_base_view_element_count(b) == 0)
         return false;
-    struct span span_a = measure(a), span_b = measure(b);
-    if (span_a.end <= span_b.first || span_b.end <= span_a.first)
+    struct reach reach_a = reach_of(a), reach_b = reach_of(b);
+    if (reach_a.end <= reach_b.first || reach_b.end <= reach_a.first)
         return false;
+    struct span span_a = measure(a), span_b = measure(b);
     /* The ranges cross. This still accepts query, key, value and context interleaved in one buffer, and slices of rows
      * and columns of one. */
     for (int32_t axis_a = 0; axis_a <= span_a.axis_count; axis_a++)

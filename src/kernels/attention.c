@@ -25,6 +25,8 @@ struct cover {
     bool is_clear;
     /* Some row may not see some key. */
     bool may_hide;
+    /* Scores are not what the softmax is given as they are. */
+    bool is_masked;
 };
 
 /* A tile's values, as a BLAS can read them or where they lie. */
@@ -36,10 +38,12 @@ struct tile_values {
 
 /* Masks a row of a strip and raises its maximum; returns which of its scores count. */
 static struct attnzoo_key_span meet_row(const struct attnzoo_attention_worker *worker,
-                                        const struct attnzoo_strip *strip, int64_t row, bool is_clear)
+                                        const struct attnzoo_strip *strip, int64_t row, struct cover cover)
 {
     float *scores = attnzoo_attention_row_scores(strip, row);
-    struct attnzoo_key_span span = attnzoo_attention_mask_row(worker, strip, row, is_clear);
+    struct attnzoo_key_span span = {0, strip->key_count};
+    if (cover.is_masked)
+        span = attnzoo_attention_mask_row(worker, strip, row, cover.is_clear);
     int64_t count = span.end - span.first;
     if (attnzoo_attention_is_empty(span))
         return span;
@@ -56,7 +60,7 @@ static struct attnzoo_key_span meet_row(const struct attnzoo_attention_worker *w
  * Turns a strip's scores into weights; returns whether all of them are finite. Some rows at a time, so that a CPU finds
  * the largest score of one while it waits for another's; not so many that they leave the first-level cache.
  */
-static bool weigh_strip(const struct attnzoo_attention_worker *worker, const struct attnzoo_strip *strip, bool is_clear)
+static bool weigh_strip(const struct attnzoo_attention_worker *worker, const struct attnzoo_strip *strip, struct cover cover)
 {
     enum { ROWS_AT_A_TIME = 8 };
     bool is_finite = true;
@@ -64,7 +68,7 @@ static bool weigh_strip(const struct attnzoo_attention_worker *worker, const str
         struct attnzoo_key_span spans[ROWS_AT_A_TIME];
         int64_t rows = attnzoo_base_minimum(ROWS_AT_A_TIME, strip->row_count - first);
         for (int64_t row = 0; row < rows; row++)
-            spans[row] = meet_row(worker, strip, first + row, is_clear);
+            spans[row] = meet_row(worker, strip, first + row, cover);
         for (int64_t row = 0; row < rows; row++) {
             float *scores = attnzoo_attention_row_scores(strip, first + row);
             struct attnzoo_key_span span = spans[row];
@@ -134,7 +138,7 @@ static void add_strip(const struct attnzoo_attention_worker *worker, const struc
     const struct attnzoo_attention *problem = worker->problem;
     int64_t columns = problem->value.size[ATTNZOO_COLUMN];
     attnzoo_attention_score(worker, strip);
-    bool is_finite = weigh_strip(worker, strip, cover.is_clear);
+    bool is_finite = weigh_strip(worker, strip, cover);
     float *context = attnzoo_attention_row_context(worker, strip->first_row);
     int64_t context_step = attnzoo_base_maximum(worker->plan->context_columns, 1);
     add_values(worker, strip, values, cover.may_hide, context, context_step);
@@ -172,7 +176,8 @@ static void add_tile(const struct attnzoo_attention_worker *worker, const struct
     bool crosses_frontier = !attnzoo_attention_all_see(worker, tile->first_key, tile->first_key + tile->key_count);
     struct cover cover = {.is_clear = tile_cover == ATTNZOO_TILE_CLEAR,
                           .may_hide = crosses_frontier || tile_cover == ATTNZOO_TILE_MIXED ||
-                                      problem->mask.description->bias.is_set};
+                                      problem->mask.description->bias.is_set,
+                          .is_masked = crosses_frontier || problem->mask.is_dense || problem->is_smoothed};
     struct tile_values values = {.head = tile->first_head / worker->plan->heads_per_group,
                                  .are_in_place = !cover.may_hide && attnzoo_few_rows_suit(rows, &problem->value)};
     if (!values.are_in_place)

@@ -18,11 +18,13 @@ void attnzoo_attention_open_block(struct attnzoo_attention_worker *worker, const
                                                 .scratch = attnzoo_attention_scratch_at(plan, scratch),
                                                 .block = attnzoo_attention_block(plan, number),
                                                 .block_number = number,
-                                                .common_span = {0, INT64_MAX}};
+                                                .common_span = {0, problem->key.size[ATTNZOO_ROW]}};
+    struct attnzoo_key_span span = worker->common_span;
+    bool has_spans = attnzoo_mask_has_spans(&problem->mask);
     for (int64_t row = 0; row < attnzoo_attention_row_count(worker); row++) {
-        struct attnzoo_key_span span =
-            attnzoo_mask_head_span(&problem->mask, worker->block.batch, attnzoo_attention_row_head(worker, row),
-                                   attnzoo_attention_row_query(worker, row));
+        if (has_spans)
+            span = attnzoo_mask_head_span(&problem->mask, worker->block.batch, attnzoo_attention_row_head(worker, row),
+                                          attnzoo_attention_row_query(worker, row));
         worker->scratch.spans[row] = span;
         worker->common_span.first = attnzoo_base_maximum(worker->common_span.first, span.first);
         worker->common_span.end = attnzoo_base_minimum(worker->common_span.end, span.end);

@@ -177,15 +177,13 @@ static bool is_empty(const struct attnzoo_attention *problem)
 
 attnzoo_status attnzoo_attention_make_plan(struct attnzoo_attention_plan *plan, const struct attnzoo_attention *problem)
 {
-    const struct attnzoo_mask_description *mask = problem->mask.description;
     const struct attnzoo_grid *attention = &problem->attention;
     *plan = (struct attnzoo_attention_plan){
         .problem = problem,
         .context_columns = problem->value.size[ATTNZOO_COLUMN],
         .keeps_scores = problem->wants_attention && !problem->averages_heads &&
                         attention->dtype == ATTNZOO_DTYPE_FLOAT32 && attention->stride[ATTNZOO_COLUMN] == 1,
-        .may_hide = problem->mask.is_dense || mask->is_causal || mask->window_left >= 0 || mask->window_right >= 0 ||
-                    mask->key_lengths.is_set || mask->query_lengths.is_set || problem->mask.head_spans != NULL};
+        .may_hide = problem->mask.is_dense || attnzoo_mask_has_spans(&problem->mask)};
     if (is_empty(problem))
         return ATTNZOO_STATUS_OK;
     int64_t size = tile_size(problem);

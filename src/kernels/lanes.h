@@ -43,17 +43,39 @@ static inline void store(float *destination, lanes value)
     memcpy(destination, &value, sizeof value);
 }
 
-/* The first count elements, the rest filled. */
+#if ATTNZOO_VECTOR_BYTES == 32
+/* All ones in the first count lanes. */
+static inline __m256i first_lanes(int64_t count)
+{
+    static const int32_t edge[2 * LANES] = {-1, -1, -1, -1, -1, -1, -1, -1};
+    return _mm256_loadu_si256((const __m256i *)(const void *)(edge + LANES - count));
+}
+#endif
+
+/* The first count elements, at most LANES, the rest filled. */
 static inline lanes load_part(const float *source, int64_t count, float filler)
 {
     lanes result = splat(filler);
+#if ATTNZOO_VECTOR_BYTES == 64
+    result = (lanes)_mm512_mask_loadu_ps((__m512)result, (__mmask16)((1u << count) - 1u), source);
+#elif ATTNZOO_VECTOR_BYTES == 32
+    __m256i mask = first_lanes(count);
+    result = (lanes)_mm256_blendv_ps((__m256)result, _mm256_maskload_ps(source, mask), _mm256_castsi256_ps(mask));
+#else
     memcpy(&result, source, (size_t)count * sizeof(float));
+#endif
     return result;
 }
 
 static inline void store_part(float *destination, lanes value, int64_t count)
 {
+#if ATTNZOO_VECTOR_BYTES == 64
+    _mm512_mask_storeu_ps(destination, (__mmask16)((1u << count) - 1u), (__m512)value);
+#elif ATTNZOO_VECTOR_BYTES == 32
+    _mm256_maskstore_ps(destination, first_lanes(count), (__m256)value);
+#else
     memcpy(destination, &value, (size_t)count * sizeof(float));
+#endif
 }
 
 /* condition is all ones or all zeros in each lane, as comparisons give it. */

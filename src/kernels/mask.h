@@ -77,7 +77,10 @@ attnzoo_status attnzoo_mask_resolve(struct attnzoo_mask_plan *plan, const struct
  */
 struct attnzoo_key_span attnzoo_mask_span(const struct attnzoo_mask_plan *plan, int64_t batch, int64_t query);
 
-/** The same for a head, whose own span counts too. */
+/** Whether positions, lengths or spans of heads hide anything: if not, every span is all keys. */
+bool attnzoo_mask_has_spans(const struct attnzoo_mask_plan *plan);
+
+/** attnzoo_mask_span() for a head, whose own span counts too. */
 struct attnzoo_key_span attnzoo_mask_head_span(const struct attnzoo_mask_plan *plan, int64_t batch, int64_t head,
                                                int64_t query);
 

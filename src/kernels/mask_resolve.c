@@ -95,6 +95,13 @@ struct attnzoo_key_span attnzoo_mask_span(const struct attnzoo_mask_plan *plan, 
     return span;
 }
 
+bool attnzoo_mask_has_spans(const struct attnzoo_mask_plan *plan)
+{
+    const struct attnzoo_mask_description *description = plan->description;
+    return description->is_causal || description->window_left >= 0 || description->window_right >= 0 ||
+           description->key_lengths.is_set || description->query_lengths.is_set || plan->head_spans != NULL;
+}
+
 struct attnzoo_key_span attnzoo_mask_head_span(const struct attnzoo_mask_plan *plan, int64_t batch, int64_t head,
                                                int64_t query)
 {

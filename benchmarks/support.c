@@ -2,15 +2,12 @@
  * benchmarks/support.c: what the benchmark programs share. They end the program on any error: there is nothing to
  * measure then.
  */
-#define _POSIX_C_SOURCE 200809L
-
 #include "support.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 void benchmark_check(attnzoo_status status)
 {
@@ -20,30 +17,63 @@ void benchmark_check(attnzoo_status status)
     exit(1);
 }
 
-float *benchmark_make_floats(size_t count)
+void *benchmark_allocate(size_t size)
 {
-    float *floats = malloc(count * sizeof *floats + 1);
-    if (floats == NULL) {
-        fprintf(stderr, "no memory for %zu floats\n", count);
+    void *memory = malloc(size + 1);
+    if (memory == NULL) {
+        fprintf(stderr, "no memory for %zu bytes\n", size);
         exit(1);
     }
+    return memory;
+}
+
+static uint32_t next_random(uint32_t state)
+{
+    return state * 1664525u + 1013904223u;
+}
+
+float *benchmark_make_floats(size_t count)
+{
+    float *floats = benchmark_allocate(count * sizeof *floats);
     uint32_t state = 12345;
     for (size_t i = 0; i < count; i++) {
-        state = state * 1664525u + 1013904223u;
+        state = next_random(state);
         floats[i] = (float)(state >> 8) * 0x1p-23f - 1.0f;
     }
     return floats;
 }
 
-struct benchmark_tensor benchmark_make_tensor(int32_t rank, const int64_t *shape)
+/* Numbers of 16 bits with a random sign and fraction, and the exponent that makes them from 1/2 to 1. */
+static uint16_t *make_halves(size_t count, uint32_t random_bits, uint32_t exponent)
+{
+    uint16_t *halves = benchmark_allocate(count * sizeof *halves);
+    uint32_t state = 12345;
+    for (size_t i = 0; i < count; i++) {
+        state = next_random(state);
+        halves[i] = (uint16_t)(((state >> 16) & random_bits) | exponent);
+    }
+    return halves;
+}
+
+struct benchmark_tensor benchmark_make_tensor_of(int32_t dtype, int32_t rank, const int64_t *shape)
 {
     struct benchmark_tensor tensor = {NULL, NULL};
     size_t count = 1;
     for (int32_t axis = 0; axis < rank; axis++)
         count *= (size_t)shape[axis];
-    tensor.data = benchmark_make_floats(count);
-    benchmark_check(attnzoo_tensor_create(&tensor.view, tensor.data, ATTNZOO_DTYPE_FLOAT32, rank, shape, NULL));
+    if (dtype == ATTNZOO_DTYPE_FLOAT16)
+        tensor.data = make_halves(count, 0x83ff, 0x3800);
+    else if (dtype == ATTNZOO_DTYPE_BFLOAT16)
+        tensor.data = make_halves(count, 0x807f, 0x3f00);
+    else
+        tensor.data = benchmark_make_floats(count);
+    benchmark_check(attnzoo_tensor_create(&tensor.view, tensor.data, dtype, rank, shape, NULL));
     return tensor;
+}
+
+struct benchmark_tensor benchmark_make_tensor(int32_t rank, const int64_t *shape)
+{
+    return benchmark_make_tensor_of(ATTNZOO_DTYPE_FLOAT32, rank, shape);
 }
 
 void benchmark_free_tensor(struct benchmark_tensor *tensor)
@@ -73,9 +103,10 @@ void benchmark_free_problem(struct benchmark_problem *problem)
 static void set_parameter(attnzoo_module *module, const struct benchmark_parameter *parameter)
 {
     struct benchmark_tensor tensor = benchmark_make_tensor(parameter->rank, parameter->shape);
+    float *numbers = tensor.data;
     float bound = 1.0f / sqrtf((float)parameter->shape[parameter->rank - 1]);
     for (int64_t i = 0; i < attnzoo_tensor_element_count(tensor.view); i++)
-        tensor.data[i] *= bound;
+        numbers[i] *= bound;
     benchmark_check(attnzoo_module_set_parameter(module, parameter->name, tensor.view));
     benchmark_free_tensor(&tensor);
 }
@@ -114,48 +145,4 @@ attnzoo_mask *benchmark_make_mask(int32_t is_causal)
     benchmark_check(attnzoo_mask_create(&mask));
     benchmark_check(attnzoo_mask_set_causal(mask, is_causal));
     return mask;
-}
-
-double benchmark_seconds(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
-}
-
-static int compare(const void *a, const void *b)
-{
-    double difference = *(const double *)a - *(const double *)b;
-    return (difference > 0.0) - (difference < 0.0);
-}
-
-struct benchmark_timing benchmark_time(void (*call)(void *context), void *context, int repetitions)
-{
-    double times[BENCHMARK_REPETITIONS_MAX];
-    call(context);
-    for (int i = 0; i < repetitions; i++) {
-        double start = benchmark_seconds();
-        call(context);
-        times[i] = benchmark_seconds() - start;
-    }
-    qsort(times, (size_t)repetitions, sizeof *times, compare);
-    double median = times[repetitions / 2];
-    return (struct benchmark_timing){median, (times[repetitions * 3 / 4] - times[repetitions / 4]) / median};
-}
-
-int benchmark_repetitions(int argument_count, char **arguments, int otherwise)
-{
-    int repetitions = argument_count > 1 ? atoi(arguments[1]) : otherwise;
-    if (repetitions >= 1 && repetitions <= BENCHMARK_REPETITIONS_MAX)
-        return repetitions;
-    fprintf(stderr, "usage: %s [REPETITIONS, 1 to %d]\n", arguments[0], (int)BENCHMARK_REPETITIONS_MAX);
-    exit(2);
-}
-
-extern void openblas_set_num_threads(int threads) __attribute__((weak));
-
-void benchmark_limit_blas(void)
-{
-    if (openblas_set_num_threads != NULL)
-        openblas_set_num_threads(1);
 }

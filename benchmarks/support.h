@@ -1,5 +1,5 @@
 /*
- * benchmarks/support.h: what the benchmark programs share: making problems, ending on errors, time.
+ * benchmarks/support.h: what the benchmark programs share: tensors, modules and masks, and ending on errors.
  */
 #ifndef ATTNZOO_BENCHMARKS_SUPPORT_H
 #define ATTNZOO_BENCHMARKS_SUPPORT_H
@@ -8,13 +8,18 @@
 
 #include <stddef.h>
 
-/** A tensor of float32 with memory of its own, filled with numbers from -1 to 1. */
+/** A tensor with memory of its own. */
 struct benchmark_tensor {
-    float *data;
+    void *data;
     attnzoo_tensor *view;
 };
 
+/** Of float32, filled with numbers from -1 to 1. */
 struct benchmark_tensor benchmark_make_tensor(int32_t rank, const int64_t *shape);
+
+/** As benchmark_make_tensor(), but of any floating-point type. */
+struct benchmark_tensor benchmark_make_tensor_of(int32_t dtype, int32_t rank, const int64_t *shape);
+
 void benchmark_free_tensor(struct benchmark_tensor *tensor);
 
 /** Query, key, value and context of one call of scaled_dot_product. */
@@ -35,6 +40,9 @@ struct benchmark_shape {
 
 /** Prints what went wrong and ends the program unless status is OK. */
 void benchmark_check(attnzoo_status status);
+
+/** Memory that is not there ends the program; free() frees it. */
+void *benchmark_allocate(size_t size);
 
 struct benchmark_problem benchmark_make_problem(const struct benchmark_shape *shape);
 void benchmark_free_problem(struct benchmark_problem *problem);
@@ -59,28 +67,7 @@ attnzoo_module *benchmark_make_module_of(const char *mechanism, const char *opti
 /** A mask that is causal or hides nothing. */
 attnzoo_mask *benchmark_make_mask(int32_t is_causal);
 
-/** Memory of so many floats, all touched. */
+/** Memory of so many floats, all touched, from -1 to 1. */
 float *benchmark_make_floats(size_t count);
-
-/** Median of some times, and the range of their middle half over it. */
-struct benchmark_timing {
-    double median;
-    double spread;
-};
-
-enum { BENCHMARK_REPETITIONS_MAX = 1000 };
-
-/** Calls a function once for nothing, then so many times, and times these. */
-struct benchmark_timing benchmark_time(void (*call)(void *context), void *context, int repetitions);
-
-/** How often to repeat, from the first argument or by default; ends the program where it is no number from 1
- * to the most. */
-int benchmark_repetitions(int argument_count, char **arguments, int otherwise);
-
-/** Keeps an OpenBLAS called directly to one thread, as the library does inside its calls. */
-void benchmark_limit_blas(void);
-
-/** Seconds on a clock that never jumps. */
-double benchmark_seconds(void);
 
 #endif

@@ -19,6 +19,9 @@
  * can see: that cuts the work on the frontier's tiles by almost half. */
 enum { STRIP_ROWS = 64 };
 
+/* Rows that are met before they are weighed. */
+enum { ROWS_AT_A_TIME = 8 };
+
 /* How the mask meets a tile. */
 struct cover {
     /* No dense constraint hides any of it. */
@@ -56,19 +59,32 @@ static struct attnzoo_key_span meet_row(const struct attnzoo_attention_worker *w
     return span;
 }
 
+/* Has dense masks of the rows that are met next read while those of now are weighed. */
+static void fetch_masks(const struct attnzoo_attention_worker *worker, const struct attnzoo_strip *strip,
+                        int64_t first_row, struct cover cover)
+{
+    int64_t end_row = attnzoo_base_minimum(first_row + ROWS_AT_A_TIME, strip->row_count);
+    for (int64_t row = first_row; cover.is_masked && worker->problem->mask.is_dense && row < end_row; row++)
+        attnzoo_mask_prefetch(&worker->problem->mask, strip->tile->batch,
+                              attnzoo_attention_row_head(worker, strip->first_row + row),
+                              attnzoo_attention_row_query(worker, strip->first_row + row),
+                              strip->tile->first_key + strip->first_key, strip->key_count);
+}
+
 /*
  * Turns a strip's scores into weights; returns whether all of them are finite. Some rows at a time, so that a CPU finds
  * the largest score of one while it waits for another's; not so many that they leave the first-level cache.
  */
-static bool weigh_strip(const struct attnzoo_attention_worker *worker, const struct attnzoo_strip *strip, struct cover cover)
+static bool weigh_strip(const struct attnzoo_attention_worker *worker, const struct attnzoo_strip *strip,
+                        struct cover cover)
 {
-    enum { ROWS_AT_A_TIME = 8 };
     bool is_finite = true;
     for (int64_t first = 0; first < strip->row_count; first += ROWS_AT_A_TIME) {
         struct attnzoo_key_span spans[ROWS_AT_A_TIME];
         int64_t rows = attnzoo_base_minimum(ROWS_AT_A_TIME, strip->row_count - first);
         for (int64_t row = 0; row < rows; row++)
             spans[row] = meet_row(worker, strip, first + row, cover);
+        fetch_masks(worker, strip, first + ROWS_AT_A_TIME, cover);
         for (int64_t row = 0; row < rows; row++) {
             float *scores = attnzoo_attention_row_scores(strip, first + row);
             struct attnzoo_key_span span = spans[row];
@@ -165,7 +181,7 @@ static void keep_hidden_tile(const struct attnzoo_attention_worker *worker, cons
 static void add_tile(const struct attnzoo_attention_worker *worker, const struct attnzoo_tile *tile)
 {
     const struct attnzoo_attention *problem = worker->problem;
-    enum attnzoo_tile_cover tile_cover = attnzoo_mask_tile_cover(&problem->mask, tile);
+    enum attnzoo_tile_cover tile_cover = attnzoo_mask_tile_cover(&problem->mask, tile, worker->segments_are_spans);
     if (tile_cover == ATTNZOO_TILE_HIDDEN) {
         keep_hidden_tile(worker, tile);
         return;

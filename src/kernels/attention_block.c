@@ -9,6 +9,26 @@
 
 #include <string.h>
 
+static void find_spans(struct attnzoo_attention_worker *worker)
+{
+    const struct attnzoo_mask_plan *mask = &worker->problem->mask;
+    struct attnzoo_key_span *spans = worker->scratch.spans, all = {0, worker->problem->key.size[ATTNZOO_ROW]};
+    int64_t row_count = attnzoo_attention_row_count(worker);
+    bool has_spans = attnzoo_mask_has_spans(mask);
+    for (int64_t row = 0; row < row_count; row++)
+        spans[row] = has_spans
+                         ? attnzoo_mask_head_span(mask, worker->block.batch, attnzoo_attention_row_head(worker, row),
+                                                  attnzoo_attention_row_query(worker, row))
+                         : all;
+    if (mask->description->segments.is_set)
+        worker->segments_are_spans = attnzoo_mask_narrow_to_segments(mask, &worker->block, spans);
+    worker->common_span = all;
+    for (int64_t row = 0; row < row_count; row++) {
+        worker->common_span.first = attnzoo_base_maximum(worker->common_span.first, spans[row].first);
+        worker->common_span.end = attnzoo_base_minimum(worker->common_span.end, spans[row].end);
+    }
+}
+
 void attnzoo_attention_open_block(struct attnzoo_attention_worker *worker, const struct attnzoo_attention_plan *plan,
                                   int64_t number, void *scratch)
 {
@@ -17,18 +37,8 @@ void attnzoo_attention_open_block(struct attnzoo_attention_worker *worker, const
                                                 .problem = problem,
                                                 .scratch = attnzoo_attention_scratch_at(plan, scratch),
                                                 .block = attnzoo_attention_block(plan, number),
-                                                .block_number = number,
-                                                .common_span = {0, problem->key.size[ATTNZOO_ROW]}};
-    struct attnzoo_key_span span = worker->common_span;
-    bool has_spans = attnzoo_mask_has_spans(&problem->mask);
-    for (int64_t row = 0; row < attnzoo_attention_row_count(worker); row++) {
-        if (has_spans)
-            span = attnzoo_mask_head_span(&problem->mask, worker->block.batch, attnzoo_attention_row_head(worker, row),
-                                          attnzoo_attention_row_query(worker, row));
-        worker->scratch.spans[row] = span;
-        worker->common_span.first = attnzoo_base_maximum(worker->common_span.first, span.first);
-        worker->common_span.end = attnzoo_base_minimum(worker->common_span.end, span.end);
-    }
+                                                .block_number = number};
+    find_spans(worker);
     problem->source->open_queries(problem, &worker->block, worker->scratch.source_memory);
 }
 

@@ -15,6 +15,8 @@ struct attnzoo_attention_worker {
     int64_t block_number;
     /** The keys that every row of the block may see. */
     struct attnzoo_key_span common_span;
+    /** Segments hide nothing within the spans. */
+    bool segments_are_spans;
 };
 
 /** Opens a block in a thread's scratch memory. */

@@ -42,7 +42,7 @@ static void weigh_again(const struct attnzoo_attention_worker *worker, int64_t f
     if (!attnzoo_attention_is_empty(seen)) {
         tile.first_key = seen.first;
         tile.key_count = strip.key_count = seen.end - seen.first;
-        cover = attnzoo_mask_tile_cover(&problem->mask, &tile);
+        cover = attnzoo_mask_tile_cover(&problem->mask, &tile, worker->segments_are_spans);
     }
     if (cover != ATTNZOO_TILE_HIDDEN) {
         if (problem->source->open_keys != NULL)

@@ -75,11 +75,10 @@ INLINED void NAMED(score_keys)(int keys, const struct attnzoo_few_rows *product,
         rows = product->row_count - row >= SCORE_ROWS ? SCORE_ROWS : 1;
         if (rows == SCORE_ROWS)
             NAMED(score_piece)
-            (SCORE_ROWS, keys, product, key, coming, queries + row * query_step, query_step,
-             scores + row * product->score_step);
-        else
-            NAMED(score_piece)
-            (1, keys, product, key, coming, queries + row * query_step, query_step, scores + row * product->score_step);
+        (SCORE_ROWS, keys, product, key, coming, queries + row * query_step, query_step,
+         scores + row * product->score_step);
+        else NAMED(score_piece)(1, keys, product, key, coming, queries + row * query_step, query_step,
+                                scores + row * product->score_step);
         coming = NULL;
     }
 }
@@ -152,7 +151,7 @@ INLINED void NAMED(add_rows)(int rows, int vectors, const struct attnzoo_few_row
         NAMED(add_piece)(rows, 1, product, first, end, first_row, column, context, context_step);
     for (int64_t row = first_row; row < first_row + rows && column < product->columns; row++)
         NAMED(add_rest)
-        (product, first, end, product->scores + row * product->score_step, column, context + row * context_step);
+    (product, first, end, product->scores + row * product->score_step, column, context + row * context_step);
 }
 
 static void NAMED(add)(const struct attnzoo_few_rows *product, float *context, int64_t context_step)

@@ -98,6 +98,20 @@ static inline lanes at_least(lanes value, lanes floor_value)
 #endif
 }
 
+/* NaN in value stays; floor must not be NaN. */
+static inline lanes raised_to(lanes value, lanes floor_value)
+{
+#if ATTNZOO_VECTOR_BYTES == 64
+    return (lanes)_mm512_max_ps((__m512)floor_value, (__m512)value);
+#elif ATTNZOO_VECTOR_BYTES == 32
+    return (lanes)_mm256_max_ps((__m256)floor_value, (__m256)value);
+#elif defined(__SSE__)
+    return (lanes)_mm_max_ps((__m128)floor_value, (__m128)value);
+#else
+    return choose(value < floor_value, floor_value, value);
+#endif
+}
+
 static inline four_lanes larger_of_four(four_lanes left, four_lanes right)
 {
     four_lanes_int is_larger = left > right;

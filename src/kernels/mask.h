@@ -110,7 +110,27 @@ struct attnzoo_tile {
 /** What the dense constraints (boolean mask and segments) do to a tile. */
 enum attnzoo_tile_cover { ATTNZOO_TILE_HIDDEN, ATTNZOO_TILE_MIXED, ATTNZOO_TILE_CLEAR };
 
-enum attnzoo_tile_cover attnzoo_mask_tile_cover(const struct attnzoo_mask_plan *plan, const struct attnzoo_tile *tile);
+/** segments_are_spans: segments hide nothing within the spans. */
+enum attnzoo_tile_cover attnzoo_mask_tile_cover(const struct attnzoo_mask_plan *plan, const struct attnzoo_tile *tile,
+                                                bool segments_are_spans);
+
+/* Segments, for plans that have them: mask_segments.c. */
+
+/**
+ * Narrows the spans of a block's rows to the keys of each query's own segment, where these lie side by side. Returns
+ * whether they do for all rows: then segments hide nothing more within the spans.
+ */
+bool attnzoo_mask_narrow_to_segments(const struct attnzoo_mask_plan *plan, const struct attnzoo_tile *block,
+                                     struct attnzoo_key_span *spans);
+
+enum attnzoo_tile_cover attnzoo_mask_segments_cover(const struct attnzoo_mask_plan *plan,
+                                                    const struct attnzoo_tile *tile);
+
+/** allowed[i] = whether key first_key + i is of the query's segment. */
+void attnzoo_mask_fill_segment_row(const struct attnzoo_mask_plan *plan, int64_t batch, int64_t query,
+                                   int64_t first_key, int64_t count, uint8_t *allowed);
+
+bool attnzoo_mask_is_one_segment(const struct attnzoo_mask_plan *plan, int64_t batch, int64_t query, int64_t key);
 
 /** Memory that applying a mask to rows of up to so many keys needs, in floats. */
 int64_t attnzoo_mask_row_floats(int64_t key_count);
@@ -122,6 +142,10 @@ int64_t attnzoo_mask_row_floats(int64_t key_count);
  */
 void attnzoo_mask_apply(const struct attnzoo_mask_plan *plan, int64_t batch, int64_t head, int64_t query,
                         int64_t first_key, int64_t count, bool is_clear, float *scores, float *memory);
+
+/** Has what dense masks say of a query and some keys read ahead of its time. */
+void attnzoo_mask_prefetch(const struct attnzoo_mask_plan *plan, int64_t batch, int64_t head, int64_t query,
+                           int64_t first_key, int64_t count);
 
 /** Whether a query sees a key: spans, dense constraints and biases of -infinity together. */
 bool attnzoo_mask_sees(const struct attnzoo_mask_plan *plan, int64_t batch, int64_t head, int64_t query, int64_t key);

@@ -1,59 +1,20 @@
 /*
  * kernels/mask_apply.c: what a mask does to scores: biases and dense constraints, a row at a time, and whether a
- * tile needs them at all. Positions and lengths are in mask_resolve.c.
+ * tile needs them at all. Positions and lengths are in mask_resolve.c, segments in mask_segments.c.
  */
 #include "kernels/mask.h"
 
 #include "base/checked.h"
 #include "kernels/vectors.h"
 
+#include <float.h>
 #include <math.h>
 #include <string.h>
-
-static int64_t segment_id(const struct attnzoo_mask_plan *plan, int64_t batch, int64_t position)
-{
-    const struct attnzoo_view *ids = &plan->description->segments.view;
-    int64_t index = position * ids->strides[ids->rank - 1] + (ids->rank == 2 ? batch * ids->strides[0] : 0);
-    return attnzoo_kernel_integer_at(ids->data + index * attnzoo_base_dtype_size(ids->dtype), ids->dtype);
-}
 
 static bool is_allowed(const struct attnzoo_mask_plan *plan, int64_t batch, int64_t head, int64_t query, int64_t key)
 {
     return attnzoo_kernel_integer_at(attnzoo_grid_at(&plan->allowed, batch, head, query, key), plan->allowed.dtype) !=
            0;
-}
-
-struct id_range {
-    int64_t lowest;
-    int64_t highest;
-};
-
-static struct id_range segment_ids(const struct attnzoo_mask_plan *plan, int64_t batch, int64_t first, int64_t count)
-{
-    int64_t id = segment_id(plan, batch, first);
-    struct id_range range = {id, id};
-    for (int64_t i = 1; i < count; i++) {
-        id = segment_id(plan, batch, first + i);
-        range.lowest = attnzoo_base_minimum(range.lowest, id);
-        range.highest = attnzoo_base_maximum(range.highest, id);
-    }
-    return range;
-}
-
-static enum attnzoo_tile_cover segments_cover(const struct attnzoo_mask_plan *plan, const struct attnzoo_tile *tile)
-{
-    /* Queries past their length have no position that must exist, and no key to see either. */
-    int64_t query_count = attnzoo_mask_query_length(plan, tile->batch) - tile->first_query;
-    query_count = attnzoo_base_minimum(query_count, tile->query_count);
-    if (query_count <= 0)
-        return ATTNZOO_TILE_HIDDEN;
-    int64_t position = attnzoo_mask_position(plan, tile->batch, tile->first_query);
-    struct id_range queries = segment_ids(plan, tile->batch, position, query_count);
-    struct id_range keys = segment_ids(plan, tile->batch, tile->first_key, tile->key_count);
-    if (queries.highest < keys.lowest || keys.highest < queries.lowest)
-        return ATTNZOO_TILE_HIDDEN;
-    bool is_one_id = queries.lowest == queries.highest && keys.lowest == keys.highest;
-    return is_one_id ? ATTNZOO_TILE_CLEAR : ATTNZOO_TILE_MIXED;
 }
 
 /* One row of the boolean mask. Most rows are bytes side by side, which the C library scans fast. */
@@ -95,11 +56,12 @@ static enum attnzoo_tile_cover allowed_cover(const struct attnzoo_mask_plan *pla
     return cover;
 }
 
-enum attnzoo_tile_cover attnzoo_mask_tile_cover(const struct attnzoo_mask_plan *plan, const struct attnzoo_tile *tile)
+enum attnzoo_tile_cover attnzoo_mask_tile_cover(const struct attnzoo_mask_plan *plan, const struct attnzoo_tile *tile,
+                                                bool segments_are_spans)
 {
     enum attnzoo_tile_cover by_segments = ATTNZOO_TILE_CLEAR, by_boolean = ATTNZOO_TILE_CLEAR;
-    if (plan->description->segments.is_set)
-        by_segments = segments_cover(plan, tile);
+    if (plan->description->segments.is_set && !segments_are_spans)
+        by_segments = attnzoo_mask_segments_cover(plan, tile);
     if (plan->description->allowed.is_set && by_segments != ATTNZOO_TILE_HIDDEN)
         by_boolean = allowed_cover(plan, tile);
     return (enum attnzoo_tile_cover)attnzoo_base_minimum(by_segments, by_boolean);
@@ -134,8 +96,8 @@ static void apply_bias(const struct attnzoo_grid *bias, const char *row, int64_t
     attnzoo_kernel_vectors()->add_bias(scores, values, count);
 }
 
-static void apply_allowed(const struct attnzoo_grid *allowed, const char *row, int64_t count, float *scores,
-                          uint8_t *memory)
+static void apply_allowed(const struct attnzoo_grid *allowed, const char *row, int64_t count, float lowest,
+                          float *scores, uint8_t *memory)
 {
     int64_t stride = allowed->stride[ATTNZOO_COLUMN];
     const uint8_t *values = (const uint8_t *)row;
@@ -145,16 +107,26 @@ static void apply_allowed(const struct attnzoo_grid *allowed, const char *row, i
             memory[i] = attnzoo_kernel_integer_at(row + i * step, allowed->dtype) != 0;
         values = memory;
     }
-    attnzoo_kernel_vectors()->hide(scores, values, count);
+    attnzoo_kernel_vectors()->hide(scores, values, count, lowest);
 }
 
-static void apply_segments(const struct attnzoo_mask_plan *plan, int64_t batch, int64_t query, int64_t first_key,
-                           int64_t count, float *scores, uint8_t *memory)
+static void prefetch_row(const struct attnzoo_grid *grid, int64_t batch, int64_t head, int64_t query, int64_t first_key,
+                         int64_t count)
 {
-    int64_t id = segment_id(plan, batch, attnzoo_mask_position(plan, batch, query));
-    for (int64_t i = 0; i < count; i++)
-        memory[i] = segment_id(plan, batch, first_key + i) == id;
-    attnzoo_kernel_vectors()->hide(scores, memory, count);
+    enum { LINE = 64 };
+    const char *row = attnzoo_grid_at(grid, batch, head, query, first_key);
+    int64_t bytes = count * attnzoo_base_dtype_size(grid->dtype);
+    for (int64_t byte = 0; grid->stride[ATTNZOO_COLUMN] == 1 && byte < bytes; byte += LINE)
+        __builtin_prefetch(row + byte);
+}
+
+void attnzoo_mask_prefetch(const struct attnzoo_mask_plan *plan, int64_t batch, int64_t head, int64_t query,
+                           int64_t first_key, int64_t count)
+{
+    if (plan->description->bias.is_set)
+        prefetch_row(&plan->bias, batch, head, query, first_key, count);
+    if (plan->description->allowed.is_set)
+        prefetch_row(&plan->allowed, batch, head, query, first_key, count);
 }
 
 void attnzoo_mask_apply(const struct attnzoo_mask_plan *plan, int64_t batch, int64_t head, int64_t query,
@@ -162,17 +134,26 @@ void attnzoo_mask_apply(const struct attnzoo_mask_plan *plan, int64_t batch, int
 {
     const struct attnzoo_mask_description *description = plan->description;
     uint8_t *bytes = (uint8_t *)(memory + count);
+    /* To which scores that the query sees are raised; biases have done it when they come first. */
+    float lowest = plan->is_dense ? -FLT_MAX : -INFINITY;
     if (description->slopes.is_set)
         apply_linear_bias(plan, batch, head, query, first_key, count, scores);
     if (description->bias.is_set)
         apply_bias(&plan->bias, attnzoo_grid_at(&plan->bias, batch, head, query, first_key), count, scores, memory);
-    else if (plan->is_dense)
+    if (description->slopes.is_set || description->bias.is_set)
+        lowest = -INFINITY;
+    if (description->allowed.is_set && !is_clear) {
+        apply_allowed(&plan->allowed, attnzoo_grid_at(&plan->allowed, batch, head, query, first_key), count, lowest,
+                      scores, bytes);
+        lowest = -INFINITY;
+    }
+    if (description->segments.is_set && !is_clear) {
+        attnzoo_mask_fill_segment_row(plan, batch, query, first_key, count, bytes);
+        attnzoo_kernel_vectors()->hide(scores, bytes, count, lowest);
+        lowest = -INFINITY;
+    }
+    if (lowest == -FLT_MAX)
         attnzoo_kernel_vectors()->saturate(scores, count);
-    if (description->allowed.is_set && !is_clear)
-        apply_allowed(&plan->allowed, attnzoo_grid_at(&plan->allowed, batch, head, query, first_key), count, scores,
-                      bytes);
-    if (description->segments.is_set && !is_clear)
-        apply_segments(plan, batch, query, first_key, count, scores, bytes);
 }
 
 bool attnzoo_mask_sees(const struct attnzoo_mask_plan *plan, int64_t batch, int64_t head, int64_t query, int64_t key)
@@ -189,9 +170,5 @@ bool attnzoo_mask_sees(const struct attnzoo_mask_plan *plan, int64_t batch, int6
         if (bias == -INFINITY)
             return false;
     }
-    if (description->segments.is_set) {
-        int64_t position = attnzoo_mask_position(plan, batch, query);
-        return segment_id(plan, batch, position) == segment_id(plan, batch, key);
-    }
-    return true;
+    return !description->segments.is_set || attnzoo_mask_is_one_segment(plan, batch, query, key);
 }

@@ -74,8 +74,8 @@ struct attnzoo_vectors {
     /** scores[i] -= slope * |distance - i|, saturated. Distances beyond 2^31 keep a float's accuracy. */
     void (*add_linear_bias)(float *scores, int64_t count, float slope, int64_t distance);
 
-    /** scores[i] = -infinity where allowed[i] is 0. */
-    void (*hide)(float *scores, const uint8_t *allowed, int64_t count);
+    /** scores[i] = -infinity where allowed[i] is 0; the others are raised to at least the lowest, NaN aside. */
+    void (*hide)(float *scores, const uint8_t *allowed, int64_t count, float lowest);
 
     /** Whether no value is NaN or infinite. */
     bool (*all_finite)(const float *values, int64_t count);

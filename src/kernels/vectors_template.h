@@ -140,7 +140,7 @@ static void cap_scores(float *scores, int64_t count, float cap)
 
 static void saturate(float *scores, int64_t count)
 {
-    FOR_EACH_LANES(scores, count, choose(x < -FLT_MAX, splat(-FLT_MAX), x));
+    FOR_EACH_LANES(scores, count, raised_to(x, splat(-FLT_MAX)));
 }
 
 static float maximum(const float *values, int64_t count)
@@ -227,9 +227,7 @@ static void add_scaled(float *destination, const float *source, int64_t count, f
 
 static inline lanes biased(lanes score, lanes bias)
 {
-    lanes sum = score + bias;
-    sum = choose(sum < -FLT_MAX, splat(-FLT_MAX), sum);
-    return choose(bias == -INFINITY, splat(-INFINITY), sum);
+    return choose(bias == -INFINITY, splat(-INFINITY), raised_to(score + bias, splat(-FLT_MAX)));
 }
 
 static void add_bias(float *scores, const float *bias, int64_t count)
@@ -252,7 +250,7 @@ static void add_linear_bias(float *scores, int64_t count, float slope, int64_t d
         lanes away = (float)(distance - i) - lane_number;
         away = (lanes)((lanes_bits)away & 0x7fffffffu);
         lanes sum = load_part(scores + i, left, 0.0f) - slope * away;
-        store_part(scores + i, choose(sum < -FLT_MAX, splat(-FLT_MAX), sum), left);
+        store_part(scores + i, raised_to(sum, splat(-FLT_MAX)), left);
     }
 }
 
@@ -260,23 +258,30 @@ static inline lanes_int load_allowed(const uint8_t *allowed)
 {
     lanes_bytes bytes;
     memcpy(&bytes, allowed, sizeof bytes);
+#if ATTNZOO_VECTOR_BYTES == 64
+    /* Here and below gcc 12 does not see the instruction, and goes byte by byte. */
+    return (lanes_int)_mm512_cvtepu8_epi32((__m128i)bytes);
+#elif ATTNZOO_VECTOR_BYTES == 32
+    return (lanes_int)_mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)(const void *)&bytes));
+#else
     return __builtin_convertvector(bytes, lanes_int);
+#endif
 }
 
-static inline lanes hidden(lanes score, lanes_int allowed)
+static inline lanes hidden(lanes score, lanes_int allowed, float lowest)
 {
-    return choose(allowed == 0, splat(-INFINITY), score);
+    return choose(allowed == 0, splat(-INFINITY), raised_to(score, splat(lowest)));
 }
 
-static void hide(float *scores, const uint8_t *allowed, int64_t count)
+static void hide(float *scores, const uint8_t *allowed, int64_t count, float lowest)
 {
     int64_t i = 0;
     for (; i + LANES <= count; i += LANES)
-        store(scores + i, hidden(load(scores + i), load_allowed(allowed + i)));
+        store(scores + i, hidden(load(scores + i), load_allowed(allowed + i), lowest));
     if (i < count) {
         uint8_t last[LANES] = {0};
         memcpy(last, allowed + i, (size_t)(count - i));
-        store_part(scores + i, hidden(load_part(scores + i, count - i, 0.0f), load_allowed(last)), count - i);
+        store_part(scores + i, hidden(load_part(scores + i, count - i, 0.0f), load_allowed(last), lowest), count - i);
     }
 }
 

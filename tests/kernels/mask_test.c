@@ -139,7 +139,7 @@ static void covers_agree_with_single_keys(void **state)
             for (int64_t query = 0; query < tile.query_count; query++)
                 for (int64_t key = 0; key < tile.key_count; key++)
                     seen += attnzoo_mask_sees(&plan, 0, head, tile.first_query + query, tile.first_key + key);
-        enum attnzoo_tile_cover cover = attnzoo_mask_tile_cover(&plan, &tile);
+        enum attnzoo_tile_cover cover = attnzoo_mask_tile_cover(&plan, &tile, false);
         if (cover == ATTNZOO_TILE_HIDDEN)
             assert_int_equal(seen, 0);
         if (cover == ATTNZOO_TILE_CLEAR)
@@ -158,11 +158,11 @@ static void whole_tiles_are_recognised(void **state)
     set_tensor(&description.allowed, allowed, ATTNZOO_DTYPE_BOOL, 2, (int64_t[]){SIZE, SIZE});
     struct attnzoo_mask_plan plan = resolve(&description, 1, 1, SIZE, SIZE);
     struct attnzoo_tile tile = {.head_count = 1, .query_count = SIZE, .key_count = SIZE / 2};
-    assert_int_equal(attnzoo_mask_tile_cover(&plan, &tile), ATTNZOO_TILE_CLEAR);
+    assert_int_equal(attnzoo_mask_tile_cover(&plan, &tile, false), ATTNZOO_TILE_CLEAR);
     tile.first_key = SIZE / 2;
-    assert_int_equal(attnzoo_mask_tile_cover(&plan, &tile), ATTNZOO_TILE_HIDDEN);
+    assert_int_equal(attnzoo_mask_tile_cover(&plan, &tile, false), ATTNZOO_TILE_HIDDEN);
     tile.first_key = SIZE / 4;
-    assert_int_equal(attnzoo_mask_tile_cover(&plan, &tile), ATTNZOO_TILE_MIXED);
+    assert_int_equal(attnzoo_mask_tile_cover(&plan, &tile, false), ATTNZOO_TILE_MIXED);
 }
 
 static void applied_rows_agree_with_single_keys(void **state)

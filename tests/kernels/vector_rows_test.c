@@ -121,8 +121,8 @@ static float add_scaled_rule(float value, float other, uint8_t flag, int index)
     return (float)((double)value + (double)other * 0.5);
 }
 
-static void add_scaled_call(const struct attnzoo_vectors *vectors, float *row, const float *other,
-                            const uint8_t *flags, int64_t count)
+static void add_scaled_call(const struct attnzoo_vectors *vectors, float *row, const float *other, const uint8_t *flags,
+                            int64_t count)
 {
     (void)flags;
     vectors->add_scaled(row, other, count, 0.5f);
@@ -203,13 +203,27 @@ static void hide_call(const struct attnzoo_vectors *vectors, float *row, const f
                       int64_t count)
 {
     (void)other;
-    vectors->hide(row, flags, count);
+    vectors->hide(row, flags, count, -INFINITY);
+}
+
+static float hide_and_raise_rule(float value, float other, uint8_t flag, int index)
+{
+    (void)other, (void)index;
+    return flag == 0 ? -INFINITY : value < -FLT_MAX ? -FLT_MAX : value;
+}
+
+static void hide_and_raise_call(const struct attnzoo_vectors *vectors, float *row, const float *other,
+                                const uint8_t *flags, int64_t count)
+{
+    (void)other;
+    vectors->hide(row, flags, count, -FLT_MAX);
 }
 
 static void hide_replaces_even_nan(void **state)
 {
     (void)state;
     check_rule("hide", hide_call, hide_rule);
+    check_rule("hide and raise", hide_and_raise_call, hide_and_raise_rule);
 }
 
 static float cap_rule(float value, float other, uint8_t flag, int index)

@@ -14,7 +14,7 @@
 #include <string.h>
 
 enum {
-    KEYS_PER_ITEM = 64,
+    KEYS_PER_ITEM = 128,
     /* BLIS up to 1.0 reads one row past the end of a left operand. */
     SPARE_ROWS = 1
 };

@@ -56,8 +56,8 @@ struct attnzoo_vectors {
      */
     float (*softmax_weights)(float *scores, int64_t count, float maximum);
 
-    /** The sum of weights[i] * tanh(left[i] + right[i]), in any order. */
-    float (*tanh_dot)(const float *weights, const float *left, const float *right, int64_t count);
+    /** The sum of weights[i] * tanh(left[i] + right[i] + extra[i]), in any order. extra may be NULL for none. */
+    float (*tanh_dot)(const float *weights, const float *left, const float *right, const float *extra, int64_t count);
 
     /** destination[i] = source[i] * factor. The two may be the same row. */
     void (*scale)(float *destination, const float *source, int64_t count, float factor);

@@ -109,6 +109,8 @@ static inline lanes hyperbolic_tangent(lanes x)
     return choose(x != x, x, result);
 }
 
+#define INLINED static inline __attribute__((always_inline))
+
 /* Applies an expression of the lanes `x` to a row in place; the last, partial vector is filled with zeros. */
 #define FOR_EACH_LANES(row, count, expression)                                                                         \
     do {                                                                                                               \
@@ -185,26 +187,39 @@ static float softmax_weights(float *scores, int64_t count, float row_maximum)
     return sum_of_lanes(sum + second);
 }
 
-static inline lanes weighted_tanh(const float *weights, const float *left, const float *right)
+static inline lanes weighted_tanh(const float *weights, const float *left, const float *right, const float *extra)
 {
-    return load(weights) * hyperbolic_tangent(load(left) + load(right));
+    lanes sum = load(left) + load(right);
+    return load(weights) * hyperbolic_tangent(extra == NULL ? sum : sum + load(extra));
 }
 
-static float tanh_dot(const float *weights, const float *left, const float *right, int64_t count)
+/* Inlined twice, with extra and without. */
+INLINED float sum_weighted_tanhs(const float *weights, const float *left, const float *right, const float *extra,
+                                 int64_t count)
 {
     lanes sum = splat(0.0f), second = sum;
     int64_t i = 0;
     for (; i + 2 * LANES <= count; i += 2 * LANES) {
-        sum += weighted_tanh(weights + i, left + i, right + i);
-        second += weighted_tanh(weights + i + LANES, left + i + LANES, right + i + LANES);
+        const float *next = extra == NULL ? NULL : extra + i + LANES;
+        sum += weighted_tanh(weights + i, left + i, right + i, extra == NULL ? NULL : extra + i);
+        second += weighted_tanh(weights + i + LANES, left + i + LANES, right + i + LANES, next);
     }
     for (; i + LANES <= count; i += LANES)
-        sum += weighted_tanh(weights + i, left + i, right + i);
+        sum += weighted_tanh(weights + i, left + i, right + i, extra == NULL ? NULL : extra + i);
     if (i < count) {
         lanes x = load_part(left + i, count - i, 0.0f) + load_part(right + i, count - i, 0.0f);
+        if (extra != NULL)
+            x += load_part(extra + i, count - i, 0.0f);
         second += load_part(weights + i, count - i, 0.0f) * hyperbolic_tangent(x);
     }
     return sum_of_lanes(sum + second);
+}
+
+static float tanh_dot(const float *weights, const float *left, const float *right, const float *extra, int64_t count)
+{
+    if (extra == NULL)
+        return sum_weighted_tanhs(weights, left, right, NULL, count);
+    return sum_weighted_tanhs(weights, left, right, extra, count);
 }
 
 static void scale(float *destination, const float *source, int64_t count, float factor)
@@ -331,7 +346,6 @@ enum {
 };
 
 #define UNROLLED _Pragma("GCC unroll 8")
-#define INLINED static inline __attribute__((always_inline))
 
 #define ELEMENT float
 #define LINE 16

@@ -33,19 +33,19 @@ static float random_between(float lowest, float highest)
     return lowest + (highest - lowest) * (float)next_random() * 0x1p-24f;
 }
 
-/* Three rows, each of which ends right before a page that cannot be touched. */
+/* Four rows, each of which ends right before a page that cannot be touched. */
 struct rows {
     unsigned char *map;
     size_t page;
-    float *end[3];
+    float *end[4];
 };
 
 static struct rows create_rows(void)
 {
     struct rows rows = {.page = (size_t)sysconf(_SC_PAGESIZE)};
-    rows.map = mmap(NULL, 6 * rows.page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    rows.map = mmap(NULL, 8 * rows.page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     assert_true(rows.map != MAP_FAILED);
-    for (size_t i = 0; i < 3; i++) {
+    for (size_t i = 0; i < 4; i++) {
         assert_int_equal(mprotect(rows.map + (2 * i + 1) * rows.page, rows.page, PROT_NONE), 0);
         rows.end[i] = (float *)(void *)(rows.map + (2 * i + 1) * rows.page);
     }
@@ -54,24 +54,25 @@ static struct rows create_rows(void)
 
 static void destroy_rows(struct rows *rows)
 {
-    munmap(rows->map, 6 * rows->page);
+    munmap(rows->map, 8 * rows->page);
 }
 
-/* sum w tanh(l + r): l + r rounds, tanh is within 2 units (4 u), and the products and sums round in any order. */
+/* sum w tanh(l + r + e), e 0 without extra: the sums round, tanh is within 2 units (4 u), and the products and sums round in any order. */
 static void check_tanh_dot(const struct vector_path *path, const float *weights, const float *left, const float *right,
-                           int count)
+                           const float *extra, int count)
 {
     double want = 0.0, magnitude = 0.0, bound = 0.0;
     for (int i = 0; i < count; i++) {
-        double x = (double)left[i] + (double)right[i];
+        double pair = (double)left[i] + (double)right[i], x = pair + (extra == NULL ? 0.0 : (double)extra[i]);
         double y = tanh(x);
-        double off = fmin(UNIT_ROUNDOFF * fabs(x), 2.0) + 4.0 * UNIT_ROUNDOFF * fabs(y) + (double)FLT_TRUE_MIN;
+        double off = fmin(UNIT_ROUNDOFF * (1.0001 * fabs(x) + (extra == NULL ? 0.0 : fabs(pair))), 2.0) +
+                     4.0 * UNIT_ROUNDOFF * fabs(y) + (double)FLT_TRUE_MIN;
         want += (double)weights[i] * y;
         magnitude += fabs((double)weights[i]) * (fabs(y) + off);
         bound += fabs((double)weights[i]) * off;
     }
     bound += (count + 1) * UNIT_ROUNDOFF * 1.0001 * magnitude + (double)count * (double)FLT_TRUE_MIN;
-    float got = path->vectors->tanh_dot(weights, left, right, count);
+    float got = path->vectors->tanh_dot(weights, left, right, extra, count);
     if (isnan(want) ? !isnan(got) : !(fabs((double)got - want) <= bound))
         fail_msg("tanh_dot of %d on %s: got %.9g, want %.9g within %.3g", count, path->name, (double)got, want, bound);
 }
@@ -97,7 +98,11 @@ static void tanh_dot_sums_weighted_tangents(void **state)
             for (int round = 0; round < 12; round++) {
                 float *weights = rows.end[0] - count, *left = rows.end[1] - count, *right = rows.end[2] - count;
                 fill_tanh_dot(weights, left, right, count, round);
-                check_tanh_dot(&paths[path], weights, left, right, count);
+                check_tanh_dot(&paths[path], weights, left, right, NULL, count);
+                float *extra = rows.end[3] - count;
+                for (int i = 0; i < count; i++)
+                    extra[i] = random_between(-2.0f, 2.0f);
+                check_tanh_dot(&paths[path], weights, left, right, extra, count);
             }
     destroy_rows(&rows);
 }
@@ -108,7 +113,7 @@ static void tanh_dot_of_nothing_is_zero(void **state)
     struct vector_path paths[VECTOR_PATHS_MAX];
     int path_count = find_vector_paths(paths);
     for (int path = 0; path < path_count; path++)
-        assert_true(paths[path].vectors->tanh_dot(NULL, NULL, NULL, 0) == 0.0f);
+        assert_true(paths[path].vectors->tanh_dot(NULL, NULL, NULL, NULL, 0) == 0.0f);
 }
 
 /* A NaN in any of the three, at each place, makes the sum NaN; infinite and huge arguments do not. */
@@ -117,23 +122,27 @@ static void tanh_dot_keeps_nan_and_takes_infinity(void **state)
     (void)state;
     struct vector_path paths[VECTOR_PATHS_MAX];
     int path_count = find_vector_paths(paths);
-    float rows[3][40];
+    float rows[4][40] = {{0}};
     for (int path = 0; path < path_count; path++)
         for (int place = 0; place < 40; place++) {
             for (int which = 0; which < 3; which++) {
                 fill_tanh_dot(rows[0], rows[1], rows[2], 40, 1);
                 rows[which][place] = NAN;
-                assert_true(isnan(paths[path].vectors->tanh_dot(rows[0], rows[1], rows[2], 40)));
+                assert_true(isnan(paths[path].vectors->tanh_dot(rows[0], rows[1], rows[2], NULL, 40)));
+                rows[which][place] = 0.5f;
+                rows[3][place] = NAN;
+                assert_true(isnan(paths[path].vectors->tanh_dot(rows[0], rows[1], rows[2], rows[3], 40)));
+                rows[3][place] = 0.0f;
             }
             fill_tanh_dot(rows[0], rows[1], rows[2], 40, 1);
             rows[1][place] = INFINITY;
             rows[2][(place + 7) % 40] = -INFINITY;
-            check_tanh_dot(&paths[path], rows[0], rows[1], rows[2], 40);
+            check_tanh_dot(&paths[path], rows[0], rows[1], rows[2], NULL, 40);
             rows[1][(place + 3) % 40] = FLT_MAX;
             rows[2][(place + 3) % 40] = FLT_MAX;
-            check_tanh_dot(&paths[path], rows[0], rows[1], rows[2], 40);
+            check_tanh_dot(&paths[path], rows[0], rows[1], rows[2], NULL, 40);
             rows[2][place] = -INFINITY; /* infinity - infinity */
-            assert_true(isnan(paths[path].vectors->tanh_dot(rows[0], rows[1], rows[2], 40)));
+            assert_true(isnan(paths[path].vectors->tanh_dot(rows[0], rows[1], rows[2], NULL, 40)));
         }
 }
 
@@ -151,7 +160,8 @@ static void tanh_dot_counts_every_term_once(void **state)
     }
     for (int path = 0; path < path_count; path++)
         for (int count = 0; count <= 1030; count++)
-            assert_true(paths[path].vectors->tanh_dot(weights, left, right, count) == (float)count);
+            assert_true(paths[path].vectors->tanh_dot(weights, left, right, count % 2 == 0 ? NULL : left, count) ==
+                        (float)count);
 }
 
 /* The gap between floats at a value, subnormals included. */

@@ -11,6 +11,7 @@
 #include "base/checked.h"
 #include "blas/blas.h"
 #include "kernels/dot_product.h"
+#include "kernels/vectors.h"
 
 #include <string.h>
 
@@ -88,6 +89,7 @@ static void fill(const struct attnzoo_attention *problem, const struct attnzoo_s
     const struct attnzoo_tile *tile = strip->tile;
     int64_t columns = head_size(problem), step = attnzoo_base_maximum(columns, 1), count = distance_count(problem);
     int64_t key_head = tile->first_head / (problem->query.size[ATTNZOO_HEAD] / problem->key.size[ATTNZOO_HEAD]);
+    const struct attnzoo_vectors *vectors = attnzoo_kernel_vectors();
     struct attnzoo_rows keys = attnzoo_grid_rows(&problem->key, tile->batch, key_head,
                                                  tile->first_key + strip->first_key, strip->key_count, NULL);
     attnzoo_kernel_scaled_products(strip, columns, product_scale(problem), memory + strip->first_row * step, step,
@@ -96,38 +98,28 @@ static void fill(const struct attnzoo_attention *problem, const struct attnzoo_s
         const float *by_distance = distance_scores(problem, tile, memory) + (strip->first_row + row) * count;
         const struct distances distances = distances_of(problem, strip, row);
         float *scores = strip->scores + row * strip->step;
-        for (int64_t key = 0; key < distances.near; key++)
-            scores[key] += by_distance[0];
+        vectors->add_value(scores, distances.near, by_distance[0]);
         for (int64_t key = distances.near; key < distances.far; key++)
             scores[key] += by_distance[distances.first + key - distances.near];
-        for (int64_t key = distances.far; key < strip->key_count; key++)
-            scores[key] += by_distance[count - 1];
-        for (int64_t key = 0; problem->scale == 0.0f && key < strip->key_count; key++)
-            scores[key] *= 0.0f;
+        vectors->add_value(scores + distances.far, strip->key_count - distances.far, by_distance[count - 1]);
+        if (problem->scale == 0.0f)
+            vectors->scale(scores, scores, strip->key_count, 0.0f);
     }
-}
-
-/* Weights of keys beyond the clipping distance are many, so their sum is double. */
-static float sum_of(const float *weights, int64_t count)
-{
-    double sum = 0.0;
-    for (int64_t i = 0; i < count; i++)
-        sum += (double)weights[i];
-    return (float)sum;
 }
 
 static void add_weights(const struct attnzoo_attention *problem, const struct attnzoo_strip *strip, float *extra,
                         int64_t context_step)
 {
+    const struct attnzoo_vectors *vectors = attnzoo_kernel_vectors();
     int64_t count = distance_count(problem);
     for (int64_t row = 0; row < strip->row_count; row++) {
         const struct distances distances = distances_of(problem, strip, row);
         const float *weights = strip->scores + row * strip->step;
         float *sums = extra + row * context_step;
-        sums[0] += sum_of(weights, distances.near);
+        sums[0] += vectors->sum(weights, distances.near);
         for (int64_t key = distances.near; key < distances.far; key++)
             sums[distances.first + key - distances.near] += weights[key];
-        sums[count - 1] += sum_of(weights + distances.far, strip->key_count - distances.far);
+        sums[count - 1] += vectors->sum(weights + distances.far, strip->key_count - distances.far);
     }
 }
 

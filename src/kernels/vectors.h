@@ -62,6 +62,12 @@ struct attnzoo_vectors {
     /** destination[i] = source[i] * factor. The two may be the same row. */
     void (*scale)(float *destination, const float *source, int64_t count, float factor);
 
+    /** values[i] += value. */
+    void (*add_value)(float *values, int64_t count, float value);
+
+    /** The sum of the values, by as many partial sums as a vector has lanes. */
+    float (*sum)(const float *values, int64_t count);
+
     /** destination[i] += source[i] * factor. */
     void (*add_scaled)(float *destination, const float *source, int64_t count, float factor);
 

@@ -231,6 +231,26 @@ static void scale(float *destination, const float *source, int64_t count, float 
         destination[i] = source[i] * factor;
 }
 
+static void add_value(float *values, int64_t count, float value)
+{
+    FOR_EACH_LANES(values, count, x + value);
+}
+
+static float sum(const float *values, int64_t count)
+{
+    lanes first = splat(0.0f), second = first;
+    int64_t i = 0;
+    for (; i + 2 * LANES <= count; i += 2 * LANES) {
+        first += load(values + i);
+        second += load(values + i + LANES);
+    }
+    for (; i + LANES <= count; i += LANES)
+        first += load(values + i);
+    if (i < count)
+        second += load_part(values + i, count - i, 0.0f);
+    return sum_of_lanes(first + second);
+}
+
 static void add_scaled(float *destination, const float *source, int64_t count, float factor)
 {
     int64_t i = 0;
@@ -373,6 +393,8 @@ const struct attnzoo_vectors ATTNZOO_VECTORS_TABLE = {
     .softmax_weights = softmax_weights,
     .tanh_dot = tanh_dot,
     .scale = scale,
+    .add_value = add_value,
+    .sum = sum,
     .add_scaled = add_scaled,
     .saturate = saturate,
     .add_bias = add_bias,

@@ -1,6 +1,7 @@
 /*
- * parallel/pool.c: the thread pool. Workers sleep until a call posts work, take items until none is left, and
- * report back. How the BLAS behaves in several threads is the BLAS layer's affair; it is told of each span.
+ * parallel/pool.c: the thread pool. Workers wait until a call posts work, take items until none is left, and report
+ * back. Who waits looks for a moment before he sleeps: the phases of a call follow each other faster than a system wakes
+ * a thread. How the BLAS behaves in several threads is the BLAS layer's affair; it is told of each span.
  */
 #include "parallel/pool.h"
 
@@ -28,10 +29,11 @@ struct attnzoo_pool {
     pthread_mutex_t lock;
     pthread_cond_t posted;
     pthread_cond_t finished;
+    /* Changed under lock; read without it by those who look before they sleep. */
+    _Atomic uint64_t post_number;
+    _Atomic int32_t workers_busy;
     /* Guarded by lock. */
-    uint64_t post_number;
     int32_t workers_wanted;
-    int32_t workers_busy;
     bool is_ending;
     /* Set by the call that has the turn, before it posts. */
     const struct attnzoo_pool_claim *claim;
@@ -80,6 +82,24 @@ static void take_items(struct attnzoo_pool *pool, int32_t number)
     }
 }
 
+/* Tens of microseconds at most. */
+enum { LOOKS = 1000 };
+
+static void pause_briefly(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("yield");
+#endif
+}
+
+static void look_for_post(const struct attnzoo_pool *pool, uint64_t seen)
+{
+    for (int look = 0; look < LOOKS && atomic_load_explicit(&pool->post_number, memory_order_relaxed) == seen; look++)
+        pause_briefly();
+}
+
 static void *serve(void *argument)
 {
     struct worker *worker = argument;
@@ -87,11 +107,11 @@ static void *serve(void *argument)
     uint64_t seen = 0;
     pthread_mutex_lock(&pool->lock);
     for (;;) {
-        while (!pool->is_ending && pool->post_number == seen)
+        while (!pool->is_ending && atomic_load(&pool->post_number) == seen)
             pthread_cond_wait(&pool->posted, &pool->lock);
         if (pool->is_ending)
             break;
-        seen = pool->post_number;
+        seen = atomic_load(&pool->post_number);
         if (worker->number > pool->workers_wanted)
             continue;
         pthread_mutex_unlock(&pool->lock);
@@ -99,8 +119,11 @@ static void *serve(void *argument)
         take_items(pool, worker->number);
         attnzoo_blas_leave(entered);
         pthread_mutex_lock(&pool->lock);
-        if (--pool->workers_busy == 0)
+        if (atomic_fetch_sub(&pool->workers_busy, 1) == 1)
             pthread_cond_signal(&pool->finished);
+        pthread_mutex_unlock(&pool->lock);
+        look_for_post(pool, seen);
+        pthread_mutex_lock(&pool->lock);
     }
     pthread_mutex_unlock(&pool->lock);
     return NULL;
@@ -148,8 +171,8 @@ static void make_locks(struct attnzoo_pool *pool)
     pthread_mutex_init(&pool->lock, NULL);
     pthread_cond_init(&pool->posted, NULL);
     pthread_cond_init(&pool->finished, NULL);
-    pool->post_number = 0;
-    pool->workers_busy = 0;
+    atomic_store(&pool->post_number, 0);
+    atomic_store(&pool->workers_busy, 0);
     pool->workers_started = 0;
     pool->fork_generation = attnzoo_base_fork_generation();
 }
@@ -296,16 +319,21 @@ static void wake_workers(struct attnzoo_pool *pool, int32_t workers)
 {
     pthread_mutex_lock(&pool->lock);
     pool->workers_wanted = workers;
-    pool->workers_busy = workers;
-    pool->post_number++;
+    atomic_store(&pool->workers_busy, workers);
+    atomic_fetch_add(&pool->post_number, 1);
     pthread_cond_broadcast(&pool->posted);
     pthread_mutex_unlock(&pool->lock);
 }
 
 static void await_workers(struct attnzoo_pool *pool)
 {
+    for (int look = 0; look < LOOKS; look++) {
+        if (atomic_load(&pool->workers_busy) == 0)
+            return;
+        pause_briefly();
+    }
     pthread_mutex_lock(&pool->lock);
-    while (pool->workers_busy > 0)
+    while (atomic_load(&pool->workers_busy) > 0)
         pthread_cond_wait(&pool->finished, &pool->lock);
     pthread_mutex_unlock(&pool->lock);
 }

@@ -147,6 +147,42 @@ static void covers_agree_with_single_keys(void **state)
     }
 }
 
+/* Spans narrowed to segments hide nothing that is seen, and all that is hidden where they say so. */
+static void segments_narrow_spans(void **state)
+{
+    (void)state;
+    enum { HEADS = 2, QUERIES = 24, KEYS = 40 };
+    int narrowed = 0;
+    srand(13);
+    for (int round = 0; round < 400; round++) {
+        int64_t ids[KEYS], queries = 1 + rand() % QUERIES;
+        int segment_length = 1 + rand() % KEYS;
+        for (int i = 0; i < KEYS; i++)
+            ids[i] = round % 3 == 0 ? rand() % 3 : i / segment_length % (round % 3 == 1 ? KEYS : 2);
+        struct attnzoo_mask_description description = nothing_hidden();
+        description.is_causal = round % 2 == 0;
+        set_tensor(&description.segments, ids, ATTNZOO_DTYPE_INT64, 1, (int64_t[]){KEYS});
+        struct attnzoo_mask_plan plan = resolve(&description, 1, HEADS, queries, KEYS);
+        struct attnzoo_tile block = {.head_count = HEADS, .first_query = rand() % queries};
+        block.query_count = queries - block.first_query;
+        struct attnzoo_key_span spans[HEADS * QUERIES];
+        for (int64_t row = 0; row < HEADS * block.query_count; row++)
+            spans[row] = attnzoo_mask_span(&plan, 0, block.first_query + row % block.query_count);
+        bool says_all = attnzoo_mask_narrow_to_segments(&plan, &block, spans);
+        narrowed += says_all;
+        for (int64_t row = 0; row < HEADS * block.query_count; row++)
+            for (int64_t key = 0; key < KEYS; key++) {
+                bool is_inside = key >= spans[row].first && key < spans[row].end;
+                bool is_seen = attnzoo_mask_sees(&plan, 0, row / block.query_count,
+                                                 block.first_query + row % block.query_count, key);
+                assert_true(is_inside || !is_seen);
+                assert_true(!says_all || is_inside == is_seen);
+            }
+    }
+    /* Segments side by side, of four keys and more, are few enough to be found. */
+    assert_true(narrowed > 100);
+}
+
 static void whole_tiles_are_recognised(void **state)
 {
     (void)state;
@@ -208,6 +244,7 @@ int main(void)
         cmocka_unit_test(far_offsets_and_windows_do_not_wrap),
         cmocka_unit_test(huge_offsets_and_windows_cancel_out_exactly),
         cmocka_unit_test(covers_agree_with_single_keys),
+        cmocka_unit_test(segments_narrow_spans),
         cmocka_unit_test(whole_tiles_are_recognised),
         cmocka_unit_test(applied_rows_agree_with_single_keys),
     };

@@ -245,6 +245,51 @@ static void cap_scores_bounds(void **state)
     check_rule("cap_scores", cap_call, cap_rule);
 }
 
+static float add_value_rule(float value, float other, uint8_t flag, int index)
+{
+    (void)other, (void)flag, (void)index;
+    return value + 1.5f;
+}
+
+static void add_value_call(const struct attnzoo_vectors *vectors, float *row, const float *other, const uint8_t *flags,
+                           int64_t count)
+{
+    (void)other, (void)flags;
+    vectors->add_value(row, count, 1.5f);
+}
+
+static void add_value_shifts_a_row(void **state)
+{
+    (void)state;
+    check_rule("add_value", add_value_call, add_value_rule);
+}
+
+/* Any order of adding count numbers is within (count - 1) unit roundoffs of the sum of their magnitudes. */
+static void sum_counts_every_value_once(void **state)
+{
+    (void)state;
+    struct vector_path paths[VECTOR_PATHS_MAX];
+    int path_count = find_vector_paths(paths);
+    for (int path = 0; path < path_count; path++)
+        for (int count = 0; count <= LONGEST; count++) {
+            float row[LONGEST + 1];
+            double want = 0.0, magnitude = 0.0;
+            for (int i = 0; i < count; i++) {
+                row[i] = (float)(next_random() % 2001) * 0.001f - 1.0f;
+                want += (double)row[i];
+                magnitude += fabs((double)row[i]);
+            }
+            row[count] = 1e30f;
+            assert_true(fabs((double)paths[path].vectors->sum(row, count) - want) <= 0x1p-24 * count * magnitude);
+            for (int place = 0; place < count; place++) {
+                float before = row[place];
+                row[place] = NAN;
+                assert_true(isnan(paths[path].vectors->sum(row, count)));
+                row[place] = before;
+            }
+        }
+}
+
 static void maximum_passes_over_nan(void **state)
 {
     (void)state;
@@ -395,6 +440,8 @@ int main(void)
         cmocka_unit_test(add_bias_hides_and_saturates),
         cmocka_unit_test(add_linear_bias_falls_on_both_sides),
         cmocka_unit_test(hide_replaces_even_nan),
+        cmocka_unit_test(add_value_shifts_a_row),
+        cmocka_unit_test(sum_counts_every_value_once),
         cmocka_unit_test(cap_scores_bounds),
         cmocka_unit_test(maximum_passes_over_nan),
         cmocka_unit_test(softmax_weights_sum_what_they_store),

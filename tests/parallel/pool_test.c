@@ -81,6 +81,54 @@ static void every_item_is_done_once(void **state)
     run_and_check(NULL);
 }
 
+/* Scratch that says whether it was prepared for this phase. */
+struct readiness {
+    int phase;
+    _Atomic int preparations;
+    atomic_bool is_wrong;
+};
+
+static void get_ready(const void *context, void *scratch)
+{
+    struct readiness *readiness = (struct readiness *)(uintptr_t)context;
+    memcpy(scratch, &readiness->phase, sizeof readiness->phase);
+    atomic_fetch_add(&readiness->preparations, 1);
+}
+
+static void check_ready(const void *context, int64_t item, void *scratch)
+{
+    (void)item;
+    struct readiness *readiness = (struct readiness *)(uintptr_t)context;
+    if (memcmp(scratch, &readiness->phase, sizeof readiness->phase) != 0)
+        atomic_store(&readiness->is_wrong, true);
+    sched_yield();
+}
+
+static void scratch_is_prepared_once_a_thread_and_phase(void **state)
+{
+    (void)state;
+    for (int32_t threads = 0; threads <= 4; threads++) {
+        struct attnzoo_pool *pool = NULL;
+        if (threads > 0)
+            assert_int_equal(attnzoo_pool_create(&pool, threads), ATTNZOO_STATUS_OK);
+        const struct attnzoo_pool_needs needs = {.threads_wanted = 100, .scratch_bytes = SCRATCH};
+        struct attnzoo_pool_claim claim;
+        assert_int_equal(attnzoo_pool_claim(&claim, pool, &needs), ATTNZOO_STATUS_OK);
+        for (int phase = 1; phase <= 50; phase++) {
+            struct readiness readiness = {.phase = phase};
+            int items = phase % 5 == 0 ? 0 : 3 * phase;
+            attnzoo_pool_do(&claim, &(struct attnzoo_pool_phase){check_ready, &readiness, items, get_ready});
+            int preparations = atomic_load(&readiness.preparations);
+            assert_false(atomic_load(&readiness.is_wrong));
+            assert_true(items == 0 ? preparations == 0
+                                   : preparations >= 1 && preparations <= (threads > 0 ? threads : 1));
+        }
+        attnzoo_pool_release(&claim);
+        if (pool != NULL)
+            attnzoo_pool_destroy(pool);
+    }
+}
+
 static void *run_often(void *pool)
 {
     for (int round = 0; round < 20; round++)
@@ -150,6 +198,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_item_is_done_once),
+        cmocka_unit_test(scratch_is_prepared_once_a_thread_and_phase),
         cmocka_unit_test(calls_from_several_threads_take_turns),
         cmocka_unit_test(a_forked_child_gets_threads_of_its_own),
         cmocka_unit_test(too_much_memory_is_refused),

@@ -1,9 +1,14 @@
 #!/usr/bin/env python3
 """Worker of compare.py: PyTorch, each case as it is commonly written, in more than one way where there is one.
 
+With several threads each way comes twice where PyTorch's products are made by an OpenBLAS with threads of its own: these
+and PyTorch's, which call it, get into each other's way in many cases, and help in some.
+
     worker_pytorch.py THREADS
 """
+import ctypes
 import math
+import pathlib
 import sys
 
 import worker
@@ -105,11 +110,49 @@ KINDS = {"scaled_dot_product": prepare_attention, "multi_head": prepare_multi_he
          "location_aware": lambda _, inputs: {"conv1d, linear, tanh": LocationAware(inputs)}}
 
 
+def find_blas_setting():
+    """The function that sets OpenBLAS's thread count, in whatever library of this process has it; None without one."""
+    maps = pathlib.Path("/proc/self/maps")
+    lines = maps.read_text(encoding="utf-8").splitlines() if maps.exists() else []
+    for path in sorted({line.split()[-1] for line in lines if "openblas" in line}):
+        try:
+            return ctypes.CDLL(path).openblas_set_num_threads
+        except (OSError, AttributeError):
+            continue
+    return None
+
+
+class OneBlasThread:
+    """A call whose products are made in one thread, while PyTorch has its own."""
+
+    def __init__(self, call, threads, set_blas_threads):
+        self.call, self.threads, self.set_blas_threads = call, threads, set_blas_threads
+
+    def start(self):
+        self.call.start()
+
+    def __call__(self):
+        self.set_blas_threads(1)
+        try:
+            return self.call()
+        finally:
+            self.set_blas_threads(self.threads)
+
+
+def prepare(case, arrays, threads, set_blas_threads):
+    calls = KINDS[case["kind"]](case, {name: torch.from_numpy(array) for name, array in arrays.items()})
+    if threads > 1 and set_blas_threads is not None:
+        calls.update({f"{name}; OpenBLAS in one thread": OneBlasThread(call, threads, set_blas_threads)
+                      for name, call in calls.items()})
+    return calls
+
+
 def main():
-    torch.set_num_threads(int(sys.argv[1]))
+    threads = int(sys.argv[1])
+    torch.set_num_threads(threads)
     torch.set_grad_enabled(False)
-    worker.serve("PyTorch", torch.__version__, lambda case, arrays: KINDS[case["kind"]](
-        case, {name: torch.from_numpy(array) for name, array in arrays.items()}))
+    set_blas_threads = find_blas_setting()
+    worker.serve("PyTorch", torch.__version__, lambda case, arrays: prepare(case, arrays, threads, set_blas_threads))
 
 
 if __name__ == "__main__":

@@ -112,6 +112,20 @@ static inline lanes raised_to(lanes value, lanes floor_value)
 #endif
 }
 
+#if defined(__FMA__)
+/* left * right + addend, rounded once: where the first rounding would be lost, no compiler may choose. */
+static inline lanes fused(lanes left, lanes right, lanes addend)
+{
+#if ATTNZOO_VECTOR_BYTES == 64
+    return (lanes)_mm512_fmadd_ps((__m512)left, (__m512)right, (__m512)addend);
+#elif ATTNZOO_VECTOR_BYTES == 32
+    return (lanes)_mm256_fmadd_ps((__m256)left, (__m256)right, (__m256)addend);
+#else
+    return (lanes)_mm_fmadd_ps((__m128)left, (__m128)right, (__m128)addend);
+#endif
+}
+#endif
+
 static inline four_lanes larger_of_four(four_lanes left, four_lanes right)
 {
     four_lanes_int is_larger = left > right;

@@ -3,8 +3,8 @@
  * source, vectors_template.h. Rows are contiguous float32 unless a kernel says otherwise; lengths may be 0.
  *
  * ACCURACY. exponentials and hyperbolic_tangents are within 2 units in the last place of the exact value for
- * every float, subnormal results included; tests/kernels holds them to it over the whole range. Of all floats on x86-64
- * 1.37 and 1.41 were the worst, and 1.02 of exp where the CPU multiplies and adds in one. softmax weights differ from exp
+ * every float, subnormal results included; tests/kernels holds them to it over the whole range. 1.4 was the
+ * worst seen on x86-64, about 1 of exp where the CPU multiplies and adds in one. softmax weights differ from exp
  * only where the result would be subnormal: there they are 0.
  */
 #ifndef ATTNZOO_KERNELS_VECTORS_H

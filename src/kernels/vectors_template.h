@@ -13,7 +13,7 @@
 static const float ROUNDING = 12582912.0f;
 /* log2 e, and what the float leaves of it. */
 static const float LOG2_E = 1.44269504088896341f;
-#if defined(__FMA__) || defined(__ARM_FEATURE_FMA)
+#if defined(__FMA__)
 static const float LOG2_E_REST = 1.92596303e-8f;
 #else
 /* ln 2 in two parts, the first short enough that its product with n is exact. */
@@ -31,8 +31,8 @@ static inline lanes reduce_exponent(lanes x, lanes *shifted)
 {
     *shifted = x * LOG2_E + ROUNDING;
     lanes rounded = *shifted - ROUNDING;
-#if defined(__FMA__) || defined(__ARM_FEATURE_FMA)
-    return x * LOG2_E_REST + (x * LOG2_E - rounded);
+#if defined(__FMA__)
+    return fused(x, splat(LOG2_E_REST), fused(x, splat(LOG2_E), -rounded));
 #else
     return ((x - rounded * LN2_HIGH) - rounded * LN2_LOW) * LOG2_E;
 #endif

@@ -17,8 +17,9 @@ enum {
 
 bool attnzoo_few_rows_suit(int64_t row_count, const struct attnzoo_grid *keys)
 {
-    return row_count <= FEW_ROWS && keys->stride[ATTNZOO_COLUMN] == 1 &&
-           keys->size[ATTNZOO_ROW] >= ELEMENTS_ENOUGH / attnzoo_base_maximum(keys->size[ATTNZOO_COLUMN], 1);
+    int64_t columns = keys->size[ATTNZOO_COLUMN];
+    return row_count <= FEW_ROWS && columns > 0 && keys->stride[ATTNZOO_COLUMN] == 1 &&
+           keys->size[ATTNZOO_ROW] >= ELEMENTS_ENOUGH / columns;
 }
 
 /* A strip and some keys' rows as the kernels take them. */

@@ -26,7 +26,9 @@ ATTNZOO_API const char *attnzoo_version_string(void);
  * the BLAS with its version and threading, the compiler. Its form is not fixed.
  *
  * The environment variable ATTNZOO_CPU (baseline, avx2, avx512) forces a CPU path that the machine has; it
- * is read once, at the first call into the library that needs it.
+ * is read once, at the first call into the library that needs it. ATTNZOO_PRODUCTS likewise: "small" has attention made
+ * of products so small that some BLAS kernels do not copy their operands, "large" never, whatever the BLAS. Results
+ * differ by rounding. Both are for tests and for comparing speed.
  *
  * @return static, never NULL; not to be freed. Threads: any. Since 1.0.
  */

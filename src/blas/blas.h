@@ -22,6 +22,10 @@ enum { ATTNZOO_BLAS_STEP_MAX = 0x7fffffff };
 void attnzoo_blas_multiply_transposed(int64_t rows, int64_t columns, int64_t inner, float scale, const float *a,
                                       int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_step);
 
+/** c [rows, columns] = scale * a [rows, inner] * b [inner, columns]. c must not hold NaN before, as above. */
+void attnzoo_blas_multiply(int64_t rows, int64_t columns, int64_t inner, float scale, const float *a, int64_t a_step,
+                           const float *b, int64_t b_step, float *c, int64_t c_step);
+
 /** c [rows, columns] += a [rows, inner] * b [inner, columns]. */
 void attnzoo_blas_multiply_add(int64_t rows, int64_t columns, int64_t inner, const float *a, int64_t a_step,
                                const float *b, int64_t b_step, float *c, int64_t c_step);
@@ -57,6 +61,12 @@ attnzoo_status attnzoo_blas_watch(void);
 
 /** How many threads may make products at once. */
 int32_t attnzoo_blas_thread_limit(void);
+
+/**
+ * Up to how many multiply-adds the BLAS makes a product of operands as they lie, neither transposed, without copying
+ * them first; 0 if it always copies. Such products are the faster way where operands stay in a cache.
+ */
+int64_t attnzoo_blas_work_without_copy(void);
 
 /** The name, version and threading of the BLAS that is linked; static. */
 const char *attnzoo_blas_description(void);

@@ -54,13 +54,18 @@ static void multiply(const struct product *whole, int64_t largest, int64_t rows,
             }
 }
 
-void attnzoo_blas_multiply_transposed_split(int64_t largest, int64_t rows, int64_t columns, int64_t inner, float scale,
-                                            const float *a, int64_t a_step, const float *b, int64_t b_step, float *c,
-                                            int64_t c_step)
+static void clear_without_inner(int64_t rows, int64_t columns, int64_t inner, float *c, int64_t c_step)
 {
     for (int64_t row = 0; inner == 0 && row < rows; row++)
         for (int64_t column = 0; column < columns; column++)
             c[row * c_step + column] = 0.0f;
+}
+
+void attnzoo_blas_multiply_transposed_split(int64_t largest, int64_t rows, int64_t columns, int64_t inner, float scale,
+                                            const float *a, int64_t a_step, const float *b, int64_t b_step, float *c,
+                                            int64_t c_step)
+{
+    clear_without_inner(rows, columns, inner, c, c_step);
     const struct product product = {true, scale, 0.0f, a, a_step, b, b_step, c, c_step};
     multiply(&product, largest, rows, columns, inner);
 }
@@ -76,6 +81,14 @@ void attnzoo_blas_multiply_transposed(int64_t rows, int64_t columns, int64_t inn
                                       int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_step)
 {
     attnzoo_blas_multiply_transposed_split(LARGEST, rows, columns, inner, scale, a, a_step, b, b_step, c, c_step);
+}
+
+void attnzoo_blas_multiply(int64_t rows, int64_t columns, int64_t inner, float scale, const float *a, int64_t a_step,
+                           const float *b, int64_t b_step, float *c, int64_t c_step)
+{
+    clear_without_inner(rows, columns, inner, c, c_step);
+    const struct product product = {false, scale, 0.0f, a, a_step, b, b_step, c, c_step};
+    multiply(&product, LARGEST, rows, columns, inner);
 }
 
 void attnzoo_blas_multiply_add(int64_t rows, int64_t columns, int64_t inner, const float *a, int64_t a_step,

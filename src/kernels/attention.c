@@ -36,6 +36,8 @@ struct cover {
 struct tile_values {
     int64_t head;
     bool are_in_place;
+    /* Some are NaN or infinite, and some row may not see their key. */
+    bool need_mending;
     struct attnzoo_rows rows;
 };
 
@@ -133,7 +135,7 @@ static const float *mend_values(const struct attnzoo_attention_worker *worker, c
 }
 
 static void add_values(const struct attnzoo_attention_worker *worker, const struct attnzoo_strip *strip,
-                       const struct tile_values *values, bool may_hide, float *context, int64_t context_step)
+                       const struct tile_values *values, float *context, int64_t context_step)
 {
     const struct attnzoo_grid *grid = &worker->problem->value;
     if (values->are_in_place) {
@@ -142,7 +144,7 @@ static void add_values(const struct attnzoo_attention_worker *worker, const stru
     }
     struct attnzoo_rows rows = values->rows;
     const float *source = rows.data + strip->first_key * rows.step;
-    if (may_hide)
+    if (values->need_mending)
         source = mend_values(worker, strip, &rows);
     attnzoo_blas_multiply_add(strip->row_count, grid->size[ATTNZOO_COLUMN], strip->key_count, strip->scores,
                               strip->step, source, rows.step, context, context_step);
@@ -157,7 +159,7 @@ static void add_strip(const struct attnzoo_attention_worker *worker, const struc
     bool is_finite = weigh_strip(worker, strip, cover);
     float *context = attnzoo_attention_row_context(worker, strip->first_row);
     int64_t context_step = attnzoo_base_maximum(worker->plan->context_columns, 1);
-    add_values(worker, strip, values, cover.may_hide, context, context_step);
+    add_values(worker, strip, values, context, context_step);
     if (problem->source->add_weights != NULL)
         problem->source->add_weights(problem, strip, context + columns, context_step);
     if (!is_finite)
@@ -178,6 +180,22 @@ static void keep_hidden_tile(const struct attnzoo_attention_worker *worker, cons
     }
 }
 
+static struct tile_values open_values(const struct attnzoo_attention_worker *worker, const struct attnzoo_tile *tile,
+                                      bool may_hide)
+{
+    const struct attnzoo_grid *grid = &worker->problem->value;
+    struct tile_values values = {.head = tile->first_head / worker->plan->heads_per_group};
+    values.are_in_place = !may_hide && attnzoo_few_rows_suit(attnzoo_attention_row_count(worker), grid);
+    if (values.are_in_place)
+        return values;
+    values.rows = attnzoo_grid_rows(grid, tile->batch, values.head, tile->first_key, tile->key_count,
+                                    worker->scratch.value_memory);
+    for (int64_t key = 0; may_hide && !values.need_mending && key < tile->key_count; key++)
+        values.need_mending = !attnzoo_kernel_vectors()->all_finite(values.rows.data + key * values.rows.step,
+                                                                    grid->size[ATTNZOO_COLUMN]);
+    return values;
+}
+
 static void add_tile(const struct attnzoo_attention_worker *worker, const struct attnzoo_tile *tile)
 {
     const struct attnzoo_attention *problem = worker->problem;
@@ -194,12 +212,10 @@ static void add_tile(const struct attnzoo_attention_worker *worker, const struct
                           .may_hide = crosses_frontier || tile_cover == ATTNZOO_TILE_MIXED ||
                                       problem->mask.description->bias.is_set,
                           .is_masked = crosses_frontier || problem->mask.is_dense || problem->is_smoothed};
-    struct tile_values values = {.head = tile->first_head / worker->plan->heads_per_group,
-                                 .are_in_place = !cover.may_hide && attnzoo_few_rows_suit(rows, &problem->value)};
-    if (!values.are_in_place)
-        values.rows = attnzoo_grid_rows(&problem->value, tile->batch, values.head, tile->first_key, tile->key_count,
-                                        worker->scratch.value_memory);
-    int64_t strip_rows = crosses_frontier && tile->head_count == 1 ? STRIP_ROWS : rows;
+    struct tile_values values = open_values(worker, tile, cover.may_hide);
+    int64_t strip_rows = worker->plan->strip_rows;
+    if (crosses_frontier && tile->head_count == 1)
+        strip_rows = attnzoo_base_minimum(strip_rows, STRIP_ROWS);
     for (int64_t first_row = 0; first_row < rows; first_row += strip_rows) {
         struct attnzoo_strip strip = {.tile = tile,
                                       .first_row = first_row,
@@ -217,12 +233,11 @@ static void add_tile(const struct attnzoo_attention_worker *worker, const struct
 }
 
 /* Cuts a span of keys into tiles of about the same size, rather than leave a sliver at the end. */
-static int64_t even_tile_keys(int64_t key_count, int64_t largest)
+static int64_t even_tile_keys(const struct attnzoo_attention_plan *plan, int64_t key_count)
 {
-    enum { STEP = 16 };
-    int64_t tiles = attnzoo_base_divide_up(key_count, largest);
-    int64_t keys = attnzoo_base_divide_up(attnzoo_base_divide_up(key_count, tiles), STEP) * STEP;
-    return attnzoo_base_minimum(keys, largest);
+    int64_t tiles = attnzoo_base_divide_up(key_count, plan->key_count), step = plan->key_step;
+    int64_t keys = attnzoo_base_divide_up(attnzoo_base_divide_up(key_count, tiles), step) * step;
+    return attnzoo_base_minimum(keys, plan->key_count);
 }
 
 static void add_keys(const struct attnzoo_attention_worker *worker, int64_t first_key, int64_t end_key)
@@ -231,7 +246,7 @@ static void add_keys(const struct attnzoo_attention_worker *worker, int64_t firs
         attnzoo_attention_rows_span(worker, 0, attnzoo_attention_row_count(worker), first_key, end_key);
     if (attnzoo_attention_is_empty(seen))
         return;
-    int64_t keys = even_tile_keys(seen.end - seen.first, worker->plan->key_count);
+    int64_t keys = even_tile_keys(worker->plan, seen.end - seen.first);
     for (int64_t key = seen.first; key < seen.end; key += keys) {
         struct attnzoo_tile tile = worker->block;
         tile.first_key = key;

@@ -37,6 +37,9 @@ struct attnzoo_score_source {
     /** What a column of query or key costs, in multiply-adds. */
     int64_t column_cost;
 
+    /** Scores of a few rows at a time cost no more than those of many, in tiles that say that strips are short. */
+    bool takes_short_strips;
+
     /** Floats of memory for blocks of up to row_count rows and tiles of up to key_count keys; false if too many. */
     bool (*memory_floats)(const struct attnzoo_attention *problem, int64_t row_count, int64_t key_count,
                           int64_t *floats);

@@ -5,11 +5,22 @@
 
 #include "base/checked.h"
 #include "base/error.h"
+#include "blas/blas.h"
 #include "cpu/cpu.h"
 
 enum {
     TILE_LARGEST = 384,
     TILE_SMALLEST = 32,
+    /* Tiles that are worked on by short strips: their largest size, the smallest that is worth it, and their step, the
+     * columns that kernels for small products make at once. */
+    SHORT_TILE_LARGEST = 512,
+    SHORT_TILE_SMALLEST = 384,
+    SHORT_TILE_STEP = 64,
+    /* Fewer rows do not pay for a transposed tile of keys. */
+    ROWS_FOR_SHORT_STRIPS = 24,
+    /* Short strips have a whole number of so many rows, and so many scores as the first-level cache holds. */
+    SHORT_STRIP_STEP = 16,
+    SHORT_STRIP_SCORES = 8192,
     /* Below so many blocks they get fewer rows, down to this. */
     SHARED_BLOCKS = 8,
     ROWS_SMALLEST = 128,
@@ -40,6 +51,25 @@ static int64_t tile_size(const struct attnzoo_attention *problem)
     while (size > TILE_SMALLEST && size * (size + 2 * columns) > budget)
         size -= TILE_SMALLEST;
     return size;
+}
+
+/*
+ * The largest tile whose keys and values, queries and contexts fit the second-level cache, and whose products with a
+ * short strip the BLAS makes without copying operands; 0 where it makes none so, or such tiles are too small.
+ */
+static int64_t short_strip_tile_size(const struct attnzoo_attention *problem)
+{
+    int64_t query_columns = problem->query.size[ATTNZOO_COLUMN], value_columns = problem->value.size[ATTNZOO_COLUMN];
+    int64_t work = attnzoo_blas_work_without_copy(), budget = attnzoo_cpu_second_level_cache() / (int64_t)sizeof(float);
+    double rows = (double)problem->query_count * (double)problem->query.size[ATTNZOO_HEAD] /
+                  (double)problem->key.size[ATTNZOO_HEAD];
+    if (!problem->source->takes_short_strips || query_columns == 0 || rows < ROWS_FOR_SHORT_STRIPS)
+        return 0;
+    int64_t size = work / SHORT_STRIP_STEP / attnzoo_base_maximum(query_columns, value_columns);
+    size = attnzoo_base_minimum(size / SHORT_TILE_STEP * SHORT_TILE_STEP, SHORT_TILE_LARGEST);
+    while (size >= SHORT_TILE_SMALLEST && 2 * size * (query_columns + value_columns) > budget)
+        size -= SHORT_TILE_STEP;
+    return size >= SHORT_TILE_SMALLEST ? size : 0;
 }
 
 /*
@@ -103,6 +133,12 @@ static void cut_keys(struct attnzoo_attention_plan *plan, int64_t size)
     int64_t keys = plan->row_count <= FEW_ROWS ? KEYS_FOR_FEW_ROWS : size;
     keys = attnzoo_base_minimum(keys, plan->keys_per_chunk);
     plan->key_count = attnzoo_base_maximum(keys, KEY_STEP);
+    plan->strip_rows = plan->row_count;
+    if (plan->has_short_strips)
+        plan->strip_rows = attnzoo_base_minimum(
+            plan->row_count,
+            attnzoo_base_maximum(SHORT_STRIP_SCORES / plan->key_count / SHORT_STRIP_STEP, 1) * SHORT_STRIP_STEP);
+    plan->key_step = plan->has_short_strips ? SHORT_TILE_STEP : KEY_STEP;
 }
 
 /*
@@ -186,7 +222,10 @@ attnzoo_status attnzoo_attention_make_plan(struct attnzoo_attention_plan *plan, 
         .may_hide = problem->mask.is_dense || attnzoo_mask_has_spans(&problem->mask)};
     if (is_empty(problem))
         return ATTNZOO_STATUS_OK;
-    int64_t size = tile_size(problem);
+    int64_t size = short_strip_tile_size(problem);
+    plan->has_short_strips = size > 0;
+    if (!plan->has_short_strips)
+        size = tile_size(problem);
     cut_rows(plan, size);
     if (!count_blocks(plan))
         return attnzoo_base_fail(ATTNZOO_STATUS_INVALID_ARGUMENT, "batch, heads and queries pass 63 bits together");
@@ -203,7 +242,7 @@ attnzoo_status attnzoo_attention_make_plan(struct attnzoo_attention_plan *plan, 
 struct attnzoo_tile attnzoo_attention_block(const struct attnzoo_attention_plan *plan, int64_t number)
 {
     const struct attnzoo_grid *key = &plan->problem->key;
-    struct attnzoo_tile block = {0};
+    struct attnzoo_tile block = {.has_short_strips = plan->has_short_strips};
     /* The last queries first: with a causal mask they see the most keys, and the long blocks should not come last. */
     int64_t query_block = plan->query_blocks - 1 - number % plan->query_blocks;
     number /= plan->query_blocks;

@@ -18,6 +18,11 @@ struct attnzoo_attention_plan {
     /** The most rows a block has and keys a tile has. */
     int64_t row_count;
     int64_t key_count;
+    /** Tiles have a whole number of so many keys, but for the last. */
+    int64_t key_step;
+    /** The most rows that are scored, weighed and multiplied by values together. */
+    int64_t strip_rows;
+    bool has_short_strips;
     int64_t heads_per_group;
     int64_t heads_per_block;
     int64_t queries_per_block;

@@ -2,13 +2,13 @@
  * kernels/dot_product.c: score_ij = s q_i . k_j, a tile at a time. Softcap and masks come after, in the core.
  *
  * The source's memory:  | queries of the block [rows, D] | a spare row
- *                       | keys of the tile [keys, D], if they are packed |
+ *                       | keys of the tile, if they are packed |
  */
 #include "kernels/dot_product.h"
 
 #include "base/checked.h"
-#include "blas/blas.h"
 #include "kernels/few_rows.h"
+#include "kernels/key_tile.h"
 #include "kernels/vectors.h"
 
 #include <string.h>
@@ -21,8 +21,9 @@ static int64_t head_size(const struct attnzoo_attention *problem)
 static bool memory_floats(const struct attnzoo_attention *problem, int64_t row_count, int64_t key_count,
                           int64_t *floats)
 {
-    int64_t packed_keys = attnzoo_grid_is_direct(&problem->key) ? 0 : key_count;
-    return attnzoo_base_multiply(row_count + ATTNZOO_SPARE_ROWS + packed_keys, head_size(problem), floats);
+    int64_t queries;
+    return attnzoo_base_multiply(row_count + ATTNZOO_SPARE_ROWS, head_size(problem), &queries) &&
+           attnzoo_key_tile_floats(problem, key_count, floats) && attnzoo_base_add(*floats, queries, floats);
 }
 
 /*
@@ -45,32 +46,15 @@ void attnzoo_kernel_pack_queries(const struct attnzoo_attention *problem, const 
     }
 }
 
-void attnzoo_kernel_scaled_products(const struct attnzoo_strip *strip, int64_t columns, float scale,
-                                    const float *queries, int64_t query_step, const float *keys, int64_t key_step)
-{
-    /* With a scale of 0 a BLAS skips the product, and a NaN in it would be lost. */
-    attnzoo_blas_multiply_transposed(strip->row_count, strip->key_count, columns, scale == 0.0f ? 1.0f : scale, queries,
-                                     query_step, keys, key_step, strip->scores, strip->step);
-    for (int64_t row = 0; scale == 0.0f && row < strip->row_count; row++) {
-        float *scores = strip->scores + row * strip->step;
-        attnzoo_kernel_vectors()->scale(scores, scores, strip->key_count, 0.0f);
-    }
-}
-
 static void open_queries(const struct attnzoo_attention *problem, const struct attnzoo_tile *block, float *memory)
 {
     attnzoo_kernel_pack_queries(problem, block, NULL, 0, memory);
 }
 
-/* Where a tile's keys are packed: behind the queries of its block. */
-static float *packed_keys(const struct attnzoo_attention *problem, const struct attnzoo_tile *tile, float *memory)
+/* Behind the queries of the block. */
+static float *key_memory(const struct attnzoo_attention *problem, const struct attnzoo_tile *tile, float *memory)
 {
     return memory + (tile->head_count * tile->query_count + ATTNZOO_SPARE_ROWS) * head_size(problem);
-}
-
-static int64_t key_head(const struct attnzoo_attention *problem, const struct attnzoo_tile *tile)
-{
-    return tile->first_head / (problem->query.size[ATTNZOO_HEAD] / problem->key.size[ATTNZOO_HEAD]);
 }
 
 static bool has_few_rows(const struct attnzoo_attention *problem, const struct attnzoo_tile *tile)
@@ -80,18 +64,8 @@ static bool has_few_rows(const struct attnzoo_attention *problem, const struct a
 
 static void open_keys(const struct attnzoo_attention *problem, const struct attnzoo_tile *tile, float *memory)
 {
-    if (!attnzoo_grid_is_direct(&problem->key) && !has_few_rows(problem, tile))
-        attnzoo_grid_rows(&problem->key, tile->batch, key_head(problem, tile), tile->first_key, tile->key_count,
-                          packed_keys(problem, tile, memory));
-}
-
-static struct attnzoo_rows tile_keys(const struct attnzoo_attention *problem, const struct attnzoo_tile *tile,
-                                     float *memory)
-{
-    if (attnzoo_grid_is_direct(&problem->key))
-        return attnzoo_grid_rows(&problem->key, tile->batch, key_head(problem, tile), tile->first_key, tile->key_count,
-                                 NULL);
-    return (struct attnzoo_rows){packed_keys(problem, tile, memory), attnzoo_base_maximum(head_size(problem), 1)};
+    if (!has_few_rows(problem, tile))
+        attnzoo_key_tile_open(problem, tile, key_memory(problem, tile, memory));
 }
 
 static void fill(const struct attnzoo_attention *problem, const struct attnzoo_strip *strip, float *memory)
@@ -99,17 +73,21 @@ static void fill(const struct attnzoo_attention *problem, const struct attnzoo_s
     int64_t query_step = attnzoo_base_maximum(head_size(problem), 1);
     const float *queries = memory + strip->first_row * query_step;
     if (has_few_rows(problem, strip->tile)) {
-        attnzoo_few_rows_score(strip, &problem->key, key_head(problem, strip->tile), problem->scale, queries,
-                               query_step);
+        int64_t key_head =
+            strip->tile->first_head / (problem->query.size[ATTNZOO_HEAD] / problem->key.size[ATTNZOO_HEAD]);
+        attnzoo_few_rows_score(strip, &problem->key, key_head, problem->scale, queries, query_step);
         return;
     }
-    struct attnzoo_rows keys = tile_keys(problem, strip->tile, memory);
-    attnzoo_kernel_scaled_products(strip, head_size(problem), problem->scale, queries, query_step,
-                                   keys.data + strip->first_key * keys.step, keys.step);
+    attnzoo_key_tile_products(problem, strip, queries, query_step, key_memory(problem, strip->tile, memory));
+    for (int64_t row = 0; problem->scale == 0.0f && row < strip->row_count; row++) {
+        float *scores = strip->scores + row * strip->step;
+        attnzoo_kernel_vectors()->scale(scores, scores, strip->key_count, 0.0f);
+    }
 }
 
 const struct attnzoo_score_source attnzoo_kernel_dot_product = {
     .column_cost = 1,
+    .takes_short_strips = true,
     .memory_floats = memory_floats,
     .open_queries = open_queries,
     .open_keys = open_keys,

@@ -20,8 +20,4 @@ enum { ATTNZOO_SPARE_ROWS = 1 };
 void attnzoo_kernel_pack_queries(const struct attnzoo_attention *problem, const struct attnzoo_tile *block,
                                  const float *bias, int64_t bias_step, float *memory);
 
-/** Fills a strip with scale * queries [row_count, columns] times keys [key_count, columns] transposed. */
-void attnzoo_kernel_scaled_products(const struct attnzoo_strip *strip, int64_t columns, float scale,
-                                    const float *queries, int64_t query_step, const float *keys, int64_t key_step);
-
 #endif

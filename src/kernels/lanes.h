@@ -84,6 +84,14 @@ static inline lanes choose(lanes_int condition, lanes yes, lanes no)
     return (lanes)((condition & (lanes_int)yes) | (~condition & (lanes_int)no));
 }
 
+#if ATTNZOO_VECTOR_BYTES == 64
+/* Lanes of two vectors by number, those of the second from LANES on. */
+static inline lanes lanes_of_two(lanes first, lanes second, lanes_int chosen)
+{
+    return (lanes)_mm512_permutex2var_ps((__m512)first, (__m512i)chosen, (__m512)second);
+}
+#endif
+
 /* NaN in value is passed over; floor must not be NaN. The compiler does not see the instruction that does just this. */
 static inline lanes at_least(lanes value, lanes floor_value)
 {

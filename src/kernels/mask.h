@@ -105,6 +105,8 @@ struct attnzoo_tile {
     int64_t query_count;
     int64_t first_key;
     int64_t key_count;
+    /** Its rows meet it a few at a time, in products so small that the BLAS does not copy their operands. */
+    bool has_short_strips;
 };
 
 /** What the dense constraints (boolean mask and segments) do to a tile. */

@@ -4,13 +4,15 @@
  * the vectors when the row is finished.
  *
  * The source's memory:  | queries of the block [rows, D] | a spare row
- *                       | their scores with each distance [rows, 2k + 1] |
+ *                       | their scores with each distance [rows, 2k + 1]
+ *                       | keys of the tile, if they are packed |
  */
 #include "kernels/relative_distance.h"
 
 #include "base/checked.h"
 #include "blas/blas.h"
 #include "kernels/dot_product.h"
+#include "kernels/key_tile.h"
 #include "kernels/vectors.h"
 
 #include <string.h>
@@ -29,16 +31,26 @@ static int64_t distance_count(const struct attnzoo_attention *problem)
 static bool memory_floats(const struct attnzoo_attention *problem, int64_t row_count, int64_t key_count,
                           int64_t *floats)
 {
-    (void)key_count;
-    int64_t scores;
+    int64_t scores, keys;
     return attnzoo_base_multiply(row_count + ATTNZOO_SPARE_ROWS, head_size(problem), floats) &&
            attnzoo_base_multiply(row_count, distance_count(problem), &scores) &&
-           attnzoo_base_add(*floats, scores, floats);
+           attnzoo_base_add(*floats, scores, floats) && attnzoo_key_tile_floats(problem, key_count, &keys) &&
+           attnzoo_base_add(*floats, keys, floats);
 }
 
 static float *distance_scores(const struct attnzoo_attention *problem, const struct attnzoo_tile *tile, float *memory)
 {
     return memory + (tile->head_count * tile->query_count + ATTNZOO_SPARE_ROWS) * head_size(problem);
+}
+
+static float *key_memory(const struct attnzoo_attention *problem, const struct attnzoo_tile *tile, float *memory)
+{
+    return distance_scores(problem, tile, memory) + tile->head_count * tile->query_count * distance_count(problem);
+}
+
+static void open_keys(const struct attnzoo_attention *problem, const struct attnzoo_tile *tile, float *memory)
+{
+    attnzoo_key_tile_open(problem, tile, key_memory(problem, tile, memory));
 }
 
 static float product_scale(const struct attnzoo_attention *problem)
@@ -88,12 +100,9 @@ static void fill(const struct attnzoo_attention *problem, const struct attnzoo_s
 {
     const struct attnzoo_tile *tile = strip->tile;
     int64_t columns = head_size(problem), step = attnzoo_base_maximum(columns, 1), count = distance_count(problem);
-    int64_t key_head = tile->first_head / (problem->query.size[ATTNZOO_HEAD] / problem->key.size[ATTNZOO_HEAD]);
     const struct attnzoo_vectors *vectors = attnzoo_kernel_vectors();
-    struct attnzoo_rows keys = attnzoo_grid_rows(&problem->key, tile->batch, key_head,
-                                                 tile->first_key + strip->first_key, strip->key_count, NULL);
-    attnzoo_kernel_scaled_products(strip, columns, product_scale(problem), memory + strip->first_row * step, step,
-                                   keys.data, keys.step);
+    attnzoo_key_tile_products(problem, strip, memory + strip->first_row * step, step,
+                              key_memory(problem, tile, memory));
     for (int64_t row = 0; row < strip->row_count; row++) {
         const float *by_distance = distance_scores(problem, tile, memory) + (strip->first_row + row) * count;
         const struct distances distances = distances_of(problem, strip, row);
@@ -140,15 +149,19 @@ static void finish(const struct attnzoo_attention *problem, float *context, cons
 
 const struct attnzoo_score_source attnzoo_kernel_relative_distance = {
     .column_cost = 1,
+    .takes_short_strips = true,
     .memory_floats = memory_floats,
     .open_queries = open_queries,
+    .open_keys = open_keys,
     .fill = fill,
 };
 
 const struct attnzoo_score_source attnzoo_kernel_relative_distance_with_values = {
     .column_cost = 1,
+    .takes_short_strips = true,
     .memory_floats = memory_floats,
     .open_queries = open_queries,
+    .open_keys = open_keys,
     .fill = fill,
     .extra_columns = distance_count,
     .add_weights = add_weights,

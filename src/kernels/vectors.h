@@ -68,6 +68,13 @@ struct attnzoo_vectors {
     /** The sum of the values, by as many partial sums as a vector has lanes. */
     float (*sum)(const float *values, int64_t count);
 
+    /**
+     * destination [columns, rows] = source [rows, columns] transposed; steps in floats from row to row. What lies in a
+     * row of the destination behind its rows is left alone.
+     */
+    void (*transpose)(float *destination, int64_t destination_step, const float *source, int64_t source_step,
+                      int64_t rows, int64_t columns);
+
     /** destination[i] += source[i] * factor. */
     void (*add_scaled)(float *destination, const float *source, int64_t count, float factor);
 

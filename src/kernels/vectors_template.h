@@ -260,6 +260,72 @@ static void add_scaled(float *destination, const float *source, int64_t count, f
         destination[i] += source[i] * factor;
 }
 
+#if ATTNZOO_VECTOR_BYTES == 64
+/* A square of lanes: blocks of 1, 2, 4 and 8 change places across its diagonal. */
+INLINED void transpose_square(lanes square[LANES])
+{
+#pragma GCC unroll 4
+    for (int width = 1; width < LANES; width *= 2) {
+        lanes_int upper_lanes, lower_lanes;
+        for (int lane = 0; lane < LANES; lane++) {
+            bool is_left = (lane & width) == 0;
+            upper_lanes[lane] = is_left ? lane : LANES + lane - width;
+            lower_lanes[lane] = is_left ? lane + width : LANES + lane;
+        }
+#pragma GCC unroll 16
+        for (int row = 0; row < LANES; row++) {
+            if ((row & width) != 0)
+                continue;
+            lanes upper = square[row], lower = square[row + width];
+            square[row] = lanes_of_two(upper, lower, upper_lanes);
+            square[row + width] = lanes_of_two(upper, lower, lower_lanes);
+        }
+    }
+}
+#else
+static inline void transpose_square(lanes square[LANES])
+{
+    for (int row = 0; row < LANES; row++)
+        for (int column = 0; column < row; column++) {
+            float kept = square[row][column];
+            square[row][column] = square[column][row];
+            square[column][row] = kept;
+        }
+}
+#endif
+
+/* Up to LANES rows and columns. */
+INLINED void transpose_part(float *destination, int64_t destination_step, const float *source, int64_t source_step,
+                            int64_t rows, int64_t columns)
+{
+    lanes square[LANES];
+#pragma GCC unroll 16
+    for (int64_t i = 0; i < LANES; i++)
+        square[i] = i < rows ? load_part(source + i * source_step, columns, 0.0f) : splat(0.0f);
+    transpose_square(square);
+#pragma GCC unroll 16
+    for (int64_t i = 0; i < LANES; i++)
+        if (i < columns)
+            store_part(destination + i * destination_step, square[i], rows);
+}
+
+static void transpose(float *destination, int64_t destination_step, const float *source, int64_t source_step,
+                      int64_t rows, int64_t columns)
+{
+    for (int64_t row = 0; row < rows; row += LANES)
+        for (int64_t column = 0; column < columns; column += LANES) {
+            float *to = destination + column * destination_step + row;
+            const float *from = source + row * source_step + column;
+            int64_t row_count = rows - row < LANES ? rows - row : LANES;
+            int64_t column_count = columns - column < LANES ? columns - column : LANES;
+            /* A whole square is left to the compiler as constants. */
+            if (row_count == LANES && column_count == LANES)
+                transpose_part(to, destination_step, from, source_step, LANES, LANES);
+            else
+                transpose_part(to, destination_step, from, source_step, row_count, column_count);
+        }
+}
+
 static inline lanes biased(lanes score, lanes bias)
 {
     return choose(bias == -INFINITY, splat(-INFINITY), raised_to(score + bias, splat(-FLT_MAX)));
@@ -395,6 +461,7 @@ const struct attnzoo_vectors ATTNZOO_VECTORS_TABLE = {
     .scale = scale,
     .add_value = add_value,
     .sum = sum,
+    .transpose = transpose,
     .add_scaled = add_scaled,
     .saturate = saturate,
     .add_bias = add_bias,

@@ -47,6 +47,22 @@ static void check_transposed(int largest, int rows, int columns, int inner)
         }
 }
 
+static void check_plain(int rows, int columns, int inner)
+{
+    fill();
+    attnzoo_blas_multiply(rows, columns, inner, 0.5f, a, STEP, b, STEP, c, STEP);
+    for (int row = 0; row < LARGEST; row++)
+        for (int column = 0; column < STEP; column++) {
+            double sum = 0.0;
+            for (int k = 0; k < inner; k++)
+                sum += 0.5 * (double)a[row * STEP + k] * (double)b[k * STEP + column];
+            if (row < rows && column < columns)
+                assert_near((double)c[row * STEP + column], sum, inner);
+            else
+                assert_true(c[row * STEP + column] == before[row * STEP + column]);
+        }
+}
+
 static void check_add(int largest, int rows, int columns, int inner)
 {
     fill();
@@ -72,6 +88,7 @@ static void products_agree_with_plain_loops_at_every_size_and_split(void **state
             for (int columns = 0; columns <= LARGEST; columns++)
                 for (int inner = 0; inner <= LARGEST; inner++) {
                     check_transposed(largest, rows, columns, inner);
+                    check_plain(rows, columns, inner);
                     check_add(largest, rows, columns, inner);
                 }
 }
@@ -81,6 +98,11 @@ static void empty_sums_are_zero(void **state)
     (void)state;
     float out[4] = {1.0f, 2.0f, 3.0f, 4.0f};
     attnzoo_blas_multiply_transposed(2, 2, 0, 1.0f, a, 1, b, 1, out, 2);
+    for (int i = 0; i < 4; i++) {
+        assert_true(out[i] == 0.0f);
+        out[i] = 1.0f;
+    }
+    attnzoo_blas_multiply(2, 2, 0, 1.0f, a, 1, b, 2, out, 2);
     for (int i = 0; i < 4; i++)
         assert_true(out[i] == 0.0f);
 }

@@ -308,6 +308,29 @@ static void maximum_passes_over_nan(void **state)
             }
 }
 
+static void transposed_squares_and_what_is_left_of_them_lie_where_they_should(void **state)
+{
+    (void)state;
+    struct vector_path paths[VECTOR_PATHS_MAX];
+    int path_count = find_vector_paths(paths);
+    enum { SIDE = 37, STEP = 41 };
+    static float source[SIDE * STEP], transposed[SIDE * STEP];
+    for (int i = 0; i < SIDE * STEP; i++)
+        source[i] = (float)(i + 1);
+    for (int path = 0; path < path_count; path++)
+        for (int row_count = 0; row_count <= SIDE; row_count++)
+            for (int column_count = 0; column_count <= SIDE; column_count++) {
+                memset(transposed, 0, sizeof transposed);
+                paths[path].vectors->transpose(transposed, STEP, source, STEP, row_count, column_count);
+                for (int column = 0; column < SIDE; column++)
+                    for (int row = 0; row < STEP; row++) {
+                        bool is_inside = row < row_count && column < column_count;
+                        float want = is_inside ? source[row * STEP + column] : 0.0f;
+                        assert_true(transposed[column * STEP + row] == want);
+                    }
+            }
+}
+
 static void softmax_weights_sum_what_they_store(void **state)
 {
     (void)state;
@@ -442,6 +465,7 @@ int main(void)
         cmocka_unit_test(hide_replaces_even_nan),
         cmocka_unit_test(add_value_shifts_a_row),
         cmocka_unit_test(sum_counts_every_value_once),
+        cmocka_unit_test(transposed_squares_and_what_is_left_of_them_lie_where_they_should),
         cmocka_unit_test(cap_scores_bounds),
         cmocka_unit_test(maximum_passes_over_nan),
         cmocka_unit_test(softmax_weights_sum_what_they_store),

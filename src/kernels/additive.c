@@ -18,8 +18,9 @@ static int64_t hidden_size(const struct attnzoo_attention *problem)
 }
 
 static bool memory_floats(const struct attnzoo_attention *problem, int64_t row_count, int64_t key_count,
-                          int64_t *floats)
+                          bool has_short_strips, int64_t *floats)
 {
+    (void)has_short_strips;
     return attnzoo_base_multiply(row_count + key_count, hidden_size(problem), floats);
 }
 

@@ -155,6 +155,7 @@ static void add_strip(const struct attnzoo_attention_worker *worker, const struc
 {
     const struct attnzoo_attention *problem = worker->problem;
     int64_t columns = problem->value.size[ATTNZOO_COLUMN];
+    fetch_masks(worker, strip, 0, cover);
     attnzoo_attention_score(worker, strip);
     bool is_finite = weigh_strip(worker, strip, cover);
     float *context = attnzoo_attention_row_context(worker, strip->first_row);
@@ -190,9 +191,11 @@ static struct tile_values open_values(const struct attnzoo_attention_worker *wor
         return values;
     values.rows = attnzoo_grid_rows(grid, tile->batch, values.head, tile->first_key, tile->key_count,
                                     worker->scratch.value_memory);
-    for (int64_t key = 0; may_hide && !values.need_mending && key < tile->key_count; key++)
-        values.need_mending = !attnzoo_kernel_vectors()->all_finite(values.rows.data + key * values.rows.step,
-                                                                    grid->size[ATTNZOO_COLUMN]);
+    /* Rows that lie one behind the other are one long row. */
+    int64_t columns = grid->size[ATTNZOO_COLUMN], rows = values.rows.step == columns ? 1 : tile->key_count;
+    int64_t length = values.rows.step == columns ? tile->key_count * columns : columns;
+    for (int64_t row = 0; may_hide && !values.need_mending && row < rows; row++)
+        values.need_mending = !attnzoo_kernel_vectors()->all_finite(values.rows.data + row * values.rows.step, length);
     return values;
 }
 

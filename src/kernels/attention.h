@@ -40,9 +40,12 @@ struct attnzoo_score_source {
     /** Scores of a few rows at a time cost no more than those of many, in tiles that say that strips are short. */
     bool takes_short_strips;
 
-    /** Floats of memory for blocks of up to row_count rows and tiles of up to key_count keys; false if too many. */
+    /**
+     * Floats of memory for blocks of up to row_count rows and tiles of up to key_count keys, with short strips or
+     * without; false if too many.
+     */
     bool (*memory_floats)(const struct attnzoo_attention *problem, int64_t row_count, int64_t key_count,
-                          int64_t *floats);
+                          bool has_short_strips, int64_t *floats);
 
     /** A new block of queries: the tile's keys mean nothing yet. */
     void (*open_queries)(const struct attnzoo_attention *problem, const struct attnzoo_tile *block, float *memory);

@@ -26,9 +26,11 @@ enum {
     ROWS_SMALLEST = 128,
     /* Blocks have a whole number of so many rows. */
     ROW_STEP = 16,
-    /* Few rows make a tile's scores small, so that more keys fit and calls are fewer. */
+    /* Few rows make a tile's scores small, so that more keys fit: memory is then read in longer runs. */
     FEW_ROWS = 16,
     KEYS_FOR_FEW_ROWS = 1024,
+    KEYS_FOR_FEW_ROWS_LARGEST = 4096,
+    SCORES_OF_FEW_ROWS = 16384,
     /* Below so many blocks the keys are cut, into chunks of no fewer keys than this. */
     BLOCKS_ENOUGH = 16,
     CHUNK_SMALLEST = 1024,
@@ -130,7 +132,10 @@ static void cut_keys(struct attnzoo_attention_plan *plan, int64_t size)
     plan->chunk_count = attnzoo_base_maximum(chunks, 1);
     plan->keys_per_chunk =
         attnzoo_base_divide_up(attnzoo_base_divide_up(key_count, plan->chunk_count), KEY_STEP) * KEY_STEP;
-    int64_t keys = plan->row_count <= FEW_ROWS ? KEYS_FOR_FEW_ROWS : size;
+    int64_t keys = size;
+    if (plan->row_count <= FEW_ROWS)
+        keys = attnzoo_base_minimum(attnzoo_base_maximum(SCORES_OF_FEW_ROWS / plan->row_count, KEYS_FOR_FEW_ROWS),
+                                    KEYS_FOR_FEW_ROWS_LARGEST);
     keys = attnzoo_base_minimum(keys, plan->keys_per_chunk);
     plan->key_count = attnzoo_base_maximum(keys, KEY_STEP);
     plan->strip_rows = plan->row_count;
@@ -152,7 +157,7 @@ static bool lay_out_scratch(struct attnzoo_attention_plan *plan)
     int64_t rows = plan->row_count, keys = plan->key_count, value_columns = problem->value.size[ATTNZOO_COLUMN];
     int64_t end = 0, scores_offset, source_floats;
     int64_t packed_keys = attnzoo_grid_is_direct(&problem->value) ? 0 : keys;
-    return problem->source->memory_floats(problem, rows, keys, &source_floats) &&
+    return problem->source->memory_floats(problem, rows, keys, plan->has_short_strips, &source_floats) &&
            attnzoo_pool_place(&end, &scores_offset, rows, keys, sizeof(float)) &&
            attnzoo_pool_place(&end, &plan->context_offset, rows, plan->context_columns, sizeof(float)) &&
            attnzoo_pool_place(&end, &plan->maximum_offset, rows, 1, sizeof(float)) &&

@@ -19,11 +19,12 @@ static int64_t head_size(const struct attnzoo_attention *problem)
 }
 
 static bool memory_floats(const struct attnzoo_attention *problem, int64_t row_count, int64_t key_count,
-                          int64_t *floats)
+                          bool has_short_strips, int64_t *floats)
 {
     int64_t queries;
     return attnzoo_base_multiply(row_count + ATTNZOO_SPARE_ROWS, head_size(problem), &queries) &&
-           attnzoo_key_tile_floats(problem, key_count, floats) && attnzoo_base_add(*floats, queries, floats);
+           attnzoo_key_tile_floats(problem, key_count, has_short_strips, floats) &&
+           attnzoo_base_add(*floats, queries, floats);
 }
 
 /*

@@ -22,10 +22,11 @@ int64_t attnzoo_key_tile_transposed_step(int64_t key_count)
     return (attnzoo_base_divide_up(key_count, LINE_FLOATS) | 1) * LINE_FLOATS;
 }
 
-bool attnzoo_key_tile_floats(const struct attnzoo_attention *problem, int64_t key_count, int64_t *floats)
+bool attnzoo_key_tile_floats(const struct attnzoo_attention *problem, int64_t key_count, bool has_short_strips,
+                             int64_t *floats)
 {
     int64_t rows = attnzoo_grid_is_direct(&problem->key) ? 0 : key_count;
-    if (attnzoo_blas_work_without_copy() > 0)
+    if (has_short_strips)
         rows += attnzoo_key_tile_transposed_step(key_count);
     return attnzoo_base_multiply(rows, head_size(problem), floats);
 }

@@ -14,8 +14,9 @@
 /** Floats from row to row of so many keys transposed. */
 int64_t attnzoo_key_tile_transposed_step(int64_t key_count);
 
-/** Floats of memory for a tile of up to key_count keys, whether strips are short or not; false if too many. */
-bool attnzoo_key_tile_floats(const struct attnzoo_attention *problem, int64_t key_count, int64_t *floats);
+/** Floats of memory for a tile of up to key_count keys, with short strips or without; false if too many. */
+bool attnzoo_key_tile_floats(const struct attnzoo_attention *problem, int64_t key_count, bool has_short_strips,
+                             int64_t *floats);
 
 /** Packs a tile's keys, if they need it. */
 void attnzoo_key_tile_open(const struct attnzoo_attention *problem, const struct attnzoo_tile *tile, float *memory);

@@ -29,12 +29,13 @@ static int64_t distance_count(const struct attnzoo_attention *problem)
 }
 
 static bool memory_floats(const struct attnzoo_attention *problem, int64_t row_count, int64_t key_count,
-                          int64_t *floats)
+                          bool has_short_strips, int64_t *floats)
 {
     int64_t scores, keys;
     return attnzoo_base_multiply(row_count + ATTNZOO_SPARE_ROWS, head_size(problem), floats) &&
            attnzoo_base_multiply(row_count, distance_count(problem), &scores) &&
-           attnzoo_base_add(*floats, scores, floats) && attnzoo_key_tile_floats(problem, key_count, &keys) &&
+           attnzoo_base_add(*floats, scores, floats) &&
+           attnzoo_key_tile_floats(problem, key_count, has_short_strips, &keys) &&
            attnzoo_base_add(*floats, keys, floats);
 }
 

@@ -41,14 +41,15 @@ static int64_t table_rows(int64_t query_count, int64_t key_count)
 }
 
 static bool memory_floats(const struct attnzoo_attention *problem, int64_t row_count, int64_t key_count,
-                          int64_t *floats)
+                          bool has_short_strips, int64_t *floats)
 {
     int64_t scores, keys, transposed = 0;
-    if (attnzoo_blas_work_without_copy() > 0)
+    if (has_short_strips)
         transposed = attnzoo_key_tile_transposed_step(table_rows(row_count, key_count));
     return attnzoo_base_multiply(2 * (row_count + ATTNZOO_SPARE_ROWS) + transposed, head_size(problem), floats) &&
            attnzoo_base_multiply(SHIFT_ROWS, table_step(key_count), &scores) &&
-           attnzoo_base_add(*floats, scores, floats) && attnzoo_key_tile_floats(problem, key_count, &keys) &&
+           attnzoo_base_add(*floats, scores, floats) &&
+           attnzoo_key_tile_floats(problem, key_count, has_short_strips, &keys) &&
            attnzoo_base_add(*floats, keys, floats);
 }
 

@@ -26,7 +26,8 @@ enum {
     ROWS_SMALLEST = 128,
     /* Blocks have a whole number of so many rows. */
     ROW_STEP = 16,
-    /* Few rows make a tile's scores small, so that more keys fit: memory is then read in longer runs. */
+    /* Few rows make a tile's scores small, so that more keys fit: memory, which bounds cheap scores of so few, is then
+     * read in longer runs. */
     FEW_ROWS = 16,
     KEYS_FOR_FEW_ROWS = 1024,
     KEYS_FOR_FEW_ROWS_LARGEST = 4096,
@@ -124,6 +125,15 @@ static int64_t smallest_chunk(const struct attnzoo_attention *problem)
     return attnzoo_base_minimum(attnzoo_base_maximum((int64_t)keys, CHUNK_SMALLEST_COSTLY), CHUNK_SMALLEST);
 }
 
+static int64_t tile_keys(const struct attnzoo_attention_plan *plan, int64_t size)
+{
+    if (plan->row_count > FEW_ROWS)
+        return size;
+    int64_t largest = plan->problem->source->column_cost == 1 ? KEYS_FOR_FEW_ROWS_LARGEST : KEYS_FOR_FEW_ROWS;
+    int64_t keys = attnzoo_base_maximum(SCORES_OF_FEW_ROWS / plan->row_count, KEYS_FOR_FEW_ROWS);
+    return attnzoo_base_minimum(keys, largest);
+}
+
 static void cut_keys(struct attnzoo_attention_plan *plan, int64_t size)
 {
     int64_t key_count = plan->problem->key.size[ATTNZOO_ROW];
@@ -132,18 +142,17 @@ static void cut_keys(struct attnzoo_attention_plan *plan, int64_t size)
     plan->chunk_count = attnzoo_base_maximum(chunks, 1);
     plan->keys_per_chunk =
         attnzoo_base_divide_up(attnzoo_base_divide_up(key_count, plan->chunk_count), KEY_STEP) * KEY_STEP;
-    int64_t keys = size;
-    if (plan->row_count <= FEW_ROWS)
-        keys = attnzoo_base_minimum(attnzoo_base_maximum(SCORES_OF_FEW_ROWS / plan->row_count, KEYS_FOR_FEW_ROWS),
-                                    KEYS_FOR_FEW_ROWS_LARGEST);
-    keys = attnzoo_base_minimum(keys, plan->keys_per_chunk);
+    int64_t keys = attnzoo_base_minimum(tile_keys(plan, size), plan->keys_per_chunk);
     plan->key_count = attnzoo_base_maximum(keys, KEY_STEP);
+    plan->key_step = plan->has_short_strips ? SHORT_TILE_STEP : KEY_STEP;
+}
+
+static void cut_strips(struct attnzoo_attention_plan *plan)
+{
+    int64_t steps = attnzoo_base_maximum(SHORT_STRIP_SCORES / plan->key_count / SHORT_STRIP_STEP, 1);
     plan->strip_rows = plan->row_count;
     if (plan->has_short_strips)
-        plan->strip_rows = attnzoo_base_minimum(
-            plan->row_count,
-            attnzoo_base_maximum(SHORT_STRIP_SCORES / plan->key_count / SHORT_STRIP_STEP, 1) * SHORT_STRIP_STEP);
-    plan->key_step = plan->has_short_strips ? SHORT_TILE_STEP : KEY_STEP;
+        plan->strip_rows = attnzoo_base_minimum(plan->row_count, steps * SHORT_STRIP_STEP);
 }
 
 /*
@@ -235,6 +244,7 @@ attnzoo_status attnzoo_attention_make_plan(struct attnzoo_attention_plan *plan, 
     if (!count_blocks(plan))
         return attnzoo_base_fail(ATTNZOO_STATUS_INVALID_ARGUMENT, "batch, heads and queries pass 63 bits together");
     cut_keys(plan, size);
+    cut_strips(plan);
     bool fits =
         problem->source->extra_columns == NULL ||
         attnzoo_base_add(plan->context_columns, problem->source->extra_columns(problem), &plan->context_columns);

@@ -34,28 +34,6 @@ bool attnzoo_location_scratch_bytes(const struct attnzoo_location *location, int
            attnzoo_base_multiply(floats, (int64_t)sizeof(float), bytes);
 }
 
-static bool transposes_projection(const struct attnzoo_location_layers *layers)
-{
-    return layers->projection != NULL && attnzoo_projection_takes_transposed(layers->filter_count, layers->hidden_size);
-}
-
-bool attnzoo_location_shared_floats(const struct attnzoo_location_layers *layers, int64_t *floats)
-{
-    *floats = 0;
-    return !transposes_projection(layers) || attnzoo_base_multiply(layers->filter_count, layers->hidden_size, floats);
-}
-
-void attnzoo_location_open(struct attnzoo_location *location, float *shared)
-{
-    const struct attnzoo_location_layers *layers = location->layers;
-    location->transposed_projection = NULL;
-    if (!transposes_projection(layers))
-        return;
-    attnzoo_kernel_vectors()->transpose(shared, layers->hidden_size, layers->projection, layers->filter_count,
-                                        layers->hidden_size, layers->filter_count);
-    location->transposed_projection = shared;
-}
-
 static const float *alignment_at(const struct attnzoo_location *location, int64_t batch, int64_t channel)
 {
     const struct attnzoo_alignment *source = &location->sources[channel / location->head_count];
@@ -91,10 +69,7 @@ static void solve_item(const void *context, int64_t item, void *scratch)
         features = terms;
     attnzoo_projection_apply(keys, neighbourhood(layers), layers->filter_count, packed, layers->convolution,
                              layers->convolution_bias, features);
-    if (location->transposed_projection != NULL)
-        attnzoo_projection_apply_transposed(keys, layers->filter_count, layers->hidden_size, features,
-                                            location->transposed_projection, layers->projection_bias, terms);
-    else if (layers->projection != NULL)
+    if (layers->projection != NULL)
         attnzoo_projection_apply(keys, layers->filter_count, layers->hidden_size, features, layers->projection,
                                  layers->projection_bias, terms);
     if (layers->has_tanh)

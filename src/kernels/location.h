@@ -46,18 +46,10 @@ struct attnzoo_location {
     const struct attnzoo_mask_plan *mask;
     /** [B, M, A], compact. */
     float *terms;
-    /** U [F, A], transposed, or NULL to use it as it is: attnzoo_location_open(). */
-    const float *transposed_projection;
 };
 
 /** Bytes of scratch that a thread needs; false if too many. */
 bool attnzoo_location_scratch_bytes(const struct attnzoo_location *location, int64_t *bytes);
-
-/** Floats of memory for all threads and steps; false if too many. */
-bool attnzoo_location_shared_floats(const struct attnzoo_location_layers *layers, int64_t *floats);
-
-/** Makes ready for steps what does not change with them. */
-void attnzoo_location_open(struct attnzoo_location *location, float *shared);
 
 /** Makes the terms of all keys before their batch's length. */
 void attnzoo_location_solve(const struct attnzoo_location *location, const struct attnzoo_pool_claim *claim);

@@ -120,46 +120,16 @@ static void deal_out(const struct attnzoo_projection *projection, int64_t batch,
     }
 }
 
-static void start_outputs(int64_t rows, int64_t outputs, const float *bias, float *y)
-{
-    if (bias == NULL)
-        memset(y, 0, (size_t)(rows * outputs) * sizeof *y);
-    for (int64_t row = 0; bias != NULL && row < rows; row++)
-        memcpy(y + row * outputs, bias, (size_t)outputs * sizeof *y);
-}
-
 void attnzoo_projection_apply(int64_t rows, int64_t inputs, int64_t outputs, const float *x, const float *weight,
                               const float *bias, float *y)
 {
     int64_t step = attnzoo_base_maximum(inputs, 1);
-    start_outputs(rows, outputs, bias, y);
+    if (bias == NULL)
+        memset(y, 0, (size_t)(rows * outputs) * sizeof *y);
+    for (int64_t row = 0; bias != NULL && row < rows; row++)
+        memcpy(y + row * outputs, bias, (size_t)outputs * sizeof *y);
     attnzoo_blas_multiply_transposed_add(rows, outputs, inputs, x, step, weight, step, y,
                                          attnzoo_base_maximum(outputs, 1));
-}
-
-/* A whole number of so many, as kernels for small products take them. */
-static int64_t rows_of_small_products(int64_t inputs, int64_t outputs)
-{
-    enum { ROW_STEP = 8 };
-    double work = (double)attnzoo_blas_work_without_copy(), row = (double)inputs * (double)outputs;
-    return row == 0.0 ? 0 : (int64_t)(work / row) / ROW_STEP * ROW_STEP;
-}
-
-bool attnzoo_projection_takes_transposed(int64_t inputs, int64_t outputs)
-{
-    return rows_of_small_products(inputs, outputs) > 0;
-}
-
-void attnzoo_projection_apply_transposed(int64_t rows, int64_t inputs, int64_t outputs, const float *x,
-                                         const float *transposed, const float *bias, float *y)
-{
-    int64_t largest = rows_of_small_products(inputs, outputs);
-    for (int64_t row = 0; row < rows; row += largest) {
-        int64_t count = attnzoo_base_minimum(largest, rows - row);
-        start_outputs(count, outputs, bias, y + row * outputs);
-        attnzoo_blas_multiply_add(count, outputs, inputs, x + row * inputs, inputs, transposed, outputs,
-                                  y + row * outputs, outputs);
-    }
 }
 
 static void solve_item(const void *context, int64_t item, void *scratch)

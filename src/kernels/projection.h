@@ -51,16 +51,6 @@ struct attnzoo_projection_plan {
 void attnzoo_projection_apply(int64_t rows, int64_t inputs, int64_t outputs, const float *x, const float *weight,
                               const float *bias, float *y);
 
-/**
- * Whether products of some rows count as small (attnzoo_blas_work_without_copy()), so that a layer whose matrix is used
- * again and again should have it transposed.
- */
-bool attnzoo_projection_takes_transposed(int64_t inputs, int64_t outputs);
-
-/** The same with W transposed [inputs, outputs], some rows at a time. */
-void attnzoo_projection_apply_transposed(int64_t rows, int64_t inputs, int64_t outputs, const float *x,
-                                         const float *transposed, const float *bias, float *y);
-
 /** Pointers to data may still change; the plan refers to the projection. */
 attnzoo_status attnzoo_projection_make_plan(struct attnzoo_projection_plan *plan,
                                             const struct attnzoo_projection *projection);

@@ -192,7 +192,6 @@ struct run {
     int64_t alignment_offset;
     int64_t cumulative_offset;
     int64_t terms_offset;
-    int64_t location_offset;
     int64_t windows_offset;
     int64_t query_spans_offset;
     int64_t key_spans_offset;
@@ -254,14 +253,12 @@ static bool place_zones(struct run *run, int64_t end)
 {
     const struct attnzoo_attention *problem = &run->opened.problem;
     const struct attnzoo_grid *terms = &run->opened.additive.location;
-    int64_t batch_count = problem->query.size[ATTNZOO_BATCH], rows, location_floats;
+    int64_t batch_count = problem->query.size[ATTNZOO_BATCH], rows;
     int64_t kept = run->opened.call->state != NULL ? 0 : problem->key.size[ATTNZOO_ROW];
     return attnzoo_base_multiply(batch_count, problem->query.size[ATTNZOO_HEAD], &rows) &&
            attnzoo_pool_place(&end, &run->alignment_offset, rows, kept, sizeof(float)) &&
            attnzoo_pool_place(&end, &run->cumulative_offset, rows, kept, sizeof(float)) &&
            attnzoo_pool_place(&end, &run->terms_offset, attnzoo_grid_element_count(terms), 1, sizeof(float)) &&
-           attnzoo_location_shared_floats(&run->prepared->layers, &location_floats) &&
-           attnzoo_pool_place(&end, &run->location_offset, location_floats, 1, sizeof(float)) &&
            attnzoo_pool_place(&end, &run->windows_offset, rows, 1, sizeof(struct attnzoo_key_span)) &&
            attnzoo_pool_place(&end, &run->query_spans_offset, batch_count, 1, sizeof(struct attnzoo_key_span)) &&
            attnzoo_pool_place(&end, &run->key_spans_offset, batch_count, 1, sizeof(struct attnzoo_key_span)) &&
@@ -316,7 +313,6 @@ static void point(struct run *run, char *memory)
     run->opened.additive.location.data = memory + run->terms_offset;
     run->location.sources[0] = run->prepared->feedback == FEEDBACK_CUMULATIVE ? run->cumulative : run->alignment;
     run->location.sources[1] = run->cumulative;
-    attnzoo_location_open(&run->location, (void *)(memory + run->location_offset));
     run->windows = (void *)(memory + run->windows_offset);
     problem->mask.head_spans = NULL;
 }

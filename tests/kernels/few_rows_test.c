@@ -202,6 +202,44 @@ static void nan_and_infinity_stay(void **state)
         }
 }
 
+/*
+ * Keys are those of the strip, of its tile, batch and head, and rows are as far apart as the grid says. No key but one
+ * has anything in it, so that its place in the scores says which was read, exactly.
+ */
+static void a_strip_takes_its_own_keys(void **state)
+{
+    (void)state;
+    enum { BATCHES = 2, HEADS = 3, ROWS = 11, COLUMNS = 5, STEP = 7, COUNT = BATCHES * HEADS * ROWS * STEP, KEYS = 4 };
+    static const int32_t dtypes[] = {ATTNZOO_DTYPE_FLOAT32, ATTNZOO_DTYPE_FLOAT16, ATTNZOO_DTYPE_BFLOAT16};
+    const float query[COLUMNS] = {1.0f, 1.0f, 1.0f, 1.0f, 1.0f}, weights[KEYS] = {1.0f, 2.0f, 3.0f, 4.0f};
+    /* The strip's first key is row 2 + 3, and the one that counts is the second after it. */
+    const struct attnzoo_tile tile = {
+        .batch = 1, .first_head = 2, .head_count = 1, .query_count = 1, .first_key = 2, .key_count = 9};
+    const int64_t marked = ((int64_t)tile.batch * HEADS + 2) * ROWS * STEP + (2 + 3 + 2) * STEP;
+    for (int type = 0; type < 3; type++) {
+        float numbers[COUNT] = {0}, storage[COUNT], scores[KEYS + 1], context[COLUMNS + 1] = {0};
+        for (int column = 0; column < COLUMNS; column++)
+            numbers[marked + column] = (float)(column + 1);
+        attnzoo_kernel_narrow((char *)storage, dtypes[type], 1, numbers, COUNT);
+        const struct attnzoo_grid keys = {.data = (char *)storage,
+                                          .dtype = dtypes[type],
+                                          .size = {BATCHES, HEADS, ROWS, COLUMNS},
+                                          .stride = {HEADS * ROWS * STEP, ROWS * STEP, STEP, 1}};
+        struct attnzoo_strip strip = {
+            .tile = &tile, .row_count = 1, .first_key = 3, .key_count = KEYS, .scores = scores, .step = KEYS + 1};
+        scores[KEYS] = 77.0f;
+        attnzoo_few_rows_score(&strip, &keys, 2, 2.0f, query, COLUMNS);
+        for (int key = 0; key < KEYS; key++)
+            assert_true(scores[key] == (key == 2 ? 30.0f : 0.0f));
+        assert_true(scores[KEYS] == 77.0f);
+        memcpy(scores, weights, sizeof weights);
+        attnzoo_few_rows_add(&strip, &keys, 2, context, COLUMNS);
+        for (int column = 0; column < COLUMNS; column++)
+            assert_true(context[column] == 3.0f * (float)(column + 1));
+        assert_true(context[COLUMNS] == 0.0f);
+    }
+}
+
 /* Many rows and short keys are a BLAS' work, and so is what does not lie side by side. */
 static void they_suit_few_rows_of_long_keys(void **state)
 {
@@ -222,6 +260,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(products_are_sums_of_products),
         cmocka_unit_test(nan_and_infinity_stay),
+        cmocka_unit_test(a_strip_takes_its_own_keys),
         cmocka_unit_test(they_suit_few_rows_of_long_keys),
     };
     return cmocka_run_group_tests_name("few rows", tests, NULL, NULL);

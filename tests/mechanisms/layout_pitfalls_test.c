@@ -132,6 +132,23 @@ static void p25_sizes_that_no_vector_or_block_divides(void **state)
             }
 }
 
+/*
+ * Keys long enough to be shared out in parts, whose results are merged: each part has its own room for the sums of all
+ * rows. Random calls rarely have both many rows and many keys. 2100 and 4100 keys leave the last part shorter.
+ */
+static void many_rows_over_keys_in_parts(void **state)
+{
+    (void)state;
+    for (int64_t rows = 8; rows <= 72; rows += 16)
+        for (int64_t keys = 2100; keys <= 4100; keys += 2000) {
+            struct attention_case test;
+            attention_case_plan(&test, (struct attention_sizes){1, 2, 1, rows, keys, 8, 5});
+            allocate_and_fill(&test);
+            check_everywhere(&test);
+            attention_case_destroy(&test);
+        }
+}
+
 /* More keys than 32 bits count, of which a window shows four. */
 static void p26_more_than_2_to_the_31_keys(void **state)
 {
@@ -331,6 +348,7 @@ int main(void)
         cmocka_unit_test(p23_views_that_are_not_contiguous),
         cmocka_unit_test(p24_data_aligned_to_its_elements_only),
         cmocka_unit_test(p25_sizes_that_no_vector_or_block_divides),
+        cmocka_unit_test(many_rows_over_keys_in_parts),
         cmocka_unit_test(p26_more_than_2_to_the_31_keys),
         cmocka_unit_test(p26_strides_past_2_to_the_31_elements),
         cmocka_unit_test(p27_zero_sized_axes),

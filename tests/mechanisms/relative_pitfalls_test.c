@@ -228,12 +228,14 @@ static void a_nan_in_the_table_stays_in_the_rows_that_use_it(void **state)
     multi_head_case_destroy(&test);
 }
 
-/* k = 2, causal: the row of distance 2 is never used, that of -2 and farther by queries 2 and 3. */
+/* k = 2, causal: the row of distance 2 is never used, that of -2 and farther by queries 2 and 3. A scale of 0 hides no
+ * NaN, though a BLAS skips a product that it is to multiply by 0. */
 static void a_nan_by_distance_stays_in_the_rows_that_use_it(void **state)
 {
     (void)state;
-    const int parameters[] = {RELATIVE_KEY, RELATIVE_VALUE};
-    for (int i = 0; i < 2; i++)
+    const int parameters[] = {RELATIVE_KEY, RELATIVE_VALUE, RELATIVE_KEY, RELATIVE_VALUE};
+    const double scales[] = {NAN, NAN, 0.0, 0.0}; /* NaN: the default */
+    for (int i = 0; i < 4; i++)
         for (int64_t row = 0; row < 5; row += 4) {
             struct multi_head_case test;
             struct random_source source = {6};
@@ -243,6 +245,7 @@ static void a_nan_by_distance_stays_in_the_rows_that_use_it(void **state)
             sizes.farthest = 2;
             multi_head_case_plan(&test, sizes);
             test.base.causal = true;
+            test.base.scale = scales[i];
             multi_head_case_allocate(&test);
             multi_head_case_fill(&test, &source, 1.0);
             test.parameters[parameters[i]].values[row] = (double)NAN;

@@ -308,6 +308,27 @@ static void p20_p21_heads_read_their_own_slice(void **state)
     tanh_case_destroy(&test);
 }
 
+/* A window moves along the keys with the queries, so that later queries of a block begin at a later key of its tile:
+ * also where halves are widened for a tile of them. */
+static void a_window_moves_along_widened_keys(void **state)
+{
+    (void)state;
+    static const int32_t types[] = {ATTNZOO_DTYPE_FLOAT32, ATTNZOO_DTYPE_FLOAT16, ATTNZOO_DTYPE_BFLOAT16};
+    for (int type = 0; type < 3; type++) {
+        struct tanh_case test;
+        struct tanh_sizes sizes = small_sizes(1, 150, 150);
+        sizes.absent = TANH_WITHOUT(TANH_KEY_WEIGHT);
+        plan(&test, 0, sizes);
+        test.call.key.dtype = types[type];
+        test.call.has_window = true;
+        test.call.window_left = 3;
+        test.call.window_right = 2;
+        tanh_case_allocate_and_fill(&test);
+        check_everywhere(&test);
+        tanh_case_destroy(&test);
+    }
+}
+
 /* Scores far below and far above: only differences count. */
 static void p12_a_large_score_bias_changes_nothing(void **state)
 {
@@ -364,6 +385,7 @@ int main(void)
         cmocka_unit_test(p04_what_masks_hide_from_all_is_never_read),
         cmocka_unit_test(p15_many_equal_scores_share_evenly),
         cmocka_unit_test(p20_p21_heads_read_their_own_slice),
+        cmocka_unit_test(a_window_moves_along_widened_keys),
         cmocka_unit_test(p12_a_large_score_bias_changes_nothing),
         cmocka_unit_test(p27_zero_sized_axes),
     };

@@ -116,13 +116,54 @@ static void scratch_is_prepared_once_a_thread_and_phase(void **state)
         assert_int_equal(attnzoo_pool_claim(&claim, pool, &needs), ATTNZOO_STATUS_OK);
         for (int phase = 1; phase <= 50; phase++) {
             struct readiness readiness = {.phase = phase};
-            int items = phase % 5 == 0 ? 0 : 3 * phase;
+            /* None, one, which the caller does alone, and more than there are threads. */
+            int items = phase % 5 == 0 ? 0 : phase % 5 == 1 ? 1 : 3 * phase;
             attnzoo_pool_do(&claim, &(struct attnzoo_pool_phase){check_ready, &readiness, items, get_ready});
             int preparations = atomic_load(&readiness.preparations);
             assert_false(atomic_load(&readiness.is_wrong));
             assert_true(items == 0 ? preparations == 0
                                    : preparations >= 1 && preparations <= (threads > 0 ? threads : 1));
         }
+        attnzoo_pool_release(&claim);
+        if (pool != NULL)
+            attnzoo_pool_destroy(pool);
+    }
+}
+
+static void assert_zeros(const void *memory, size_t bytes)
+{
+    for (size_t i = 0; i < bytes; i++)
+        assert_int_equal(((const unsigned char *)memory)[i], 0);
+}
+
+static void check_zeros(const void *context, int64_t item, void *scratch)
+{
+    (void)context, (void)item;
+    assert_zeros(scratch, SCRATCH);
+}
+
+/* Whatever lay there before: some BLAS multiply what they overwrite by 0, which leaves a NaN as it is. */
+static void memory_that_no_call_has_used_holds_zeros(void **state)
+{
+    (void)state;
+    const struct attnzoo_pool_needs needs = {.threads_wanted = 1, .scratch_bytes = SCRATCH, .shared_bytes = SHARED};
+    for (int has_pool = 0; has_pool < 2; has_pool++) {
+        struct attnzoo_pool *pool = NULL;
+        if (has_pool != 0)
+            assert_int_equal(attnzoo_pool_create(&pool, 1), ATTNZOO_STATUS_OK);
+        /* NaNs that the heap may well give out again: too large for its lists of small pieces, which are given out
+         * whole, and too small to go back to the system. */
+        enum { LEFT = 1 << 16 };
+        unsigned char *left = malloc(LEFT);
+        assert_non_null(left);
+        /* Volatile, since a compiler may leave out what is written before free(). */
+        for (int i = 0; i < LEFT; i++)
+            ((volatile unsigned char *)left)[i] = 255;
+        free(left);
+        struct attnzoo_pool_claim claim;
+        assert_int_equal(attnzoo_pool_claim(&claim, pool, &needs), ATTNZOO_STATUS_OK);
+        assert_zeros(claim.shared, SHARED);
+        attnzoo_pool_do(&claim, &(struct attnzoo_pool_phase){check_zeros, NULL, 1, NULL});
         attnzoo_pool_release(&claim);
         if (pool != NULL)
             attnzoo_pool_destroy(pool);
@@ -199,6 +240,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_item_is_done_once),
         cmocka_unit_test(scratch_is_prepared_once_a_thread_and_phase),
+        cmocka_unit_test(memory_that_no_call_has_used_holds_zeros),
         cmocka_unit_test(calls_from_several_threads_take_turns),
         cmocka_unit_test(a_forked_child_gets_threads_of_its_own),
         cmocka_unit_test(too_much_memory_is_refused),

@@ -183,6 +183,29 @@ static void segments_narrow_spans(void **state)
     assert_true(narrowed > 100);
 }
 
+/* Queries past their length have no position: what lies where it would be is no segment of theirs, and may not even be
+ * memory. */
+static void covers_leave_out_queries_past_their_length(void **state)
+{
+    (void)state;
+    enum { QUERIES = 6, LENGTH = 4, KEYS = 5 };
+    /* Lined up by lengths, query 3 has the last key's position; 4 and 5 would have those of the ids behind the keys. */
+    const int32_t ids[KEYS + QUERIES - LENGTH] = {1, 1, 1, 2, 2, 1, 3};
+    const int32_t length = LENGTH;
+    struct attnzoo_mask_description description = nothing_hidden();
+    description.alignment = ATTNZOO_ALIGNMENT_LENGTHS;
+    set_tensor(&description.segments, ids, ATTNZOO_DTYPE_INT32, 1, (int64_t[]){KEYS});
+    set_tensor(&description.query_lengths, &length, ATTNZOO_DTYPE_INT32, 1, (int64_t[]){1});
+    struct attnzoo_mask_plan plan = resolve(&description, 1, 1, QUERIES, KEYS);
+    struct attnzoo_tile tile = {.head_count = 1, .first_query = 2, .query_count = 4, .first_key = 3, .key_count = 2};
+    assert_int_equal(attnzoo_mask_tile_cover(&plan, &tile, false), ATTNZOO_TILE_CLEAR);
+    tile.first_key = 0;
+    assert_int_equal(attnzoo_mask_tile_cover(&plan, &tile, false), ATTNZOO_TILE_HIDDEN);
+    tile.first_query = LENGTH;
+    tile.query_count = 2;
+    assert_int_equal(attnzoo_mask_tile_cover(&plan, &tile, false), ATTNZOO_TILE_HIDDEN);
+}
+
 static void whole_tiles_are_recognised(void **state)
 {
     (void)state;
@@ -245,6 +268,7 @@ int main(void)
         cmocka_unit_test(huge_offsets_and_windows_cancel_out_exactly),
         cmocka_unit_test(covers_agree_with_single_keys),
         cmocka_unit_test(segments_narrow_spans),
+        cmocka_unit_test(covers_leave_out_queries_past_their_length),
         cmocka_unit_test(whole_tiles_are_recognised),
         cmocka_unit_test(applied_rows_agree_with_single_keys),
     };

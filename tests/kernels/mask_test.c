@@ -206,6 +206,41 @@ static void covers_leave_out_queries_past_their_length(void **state)
     assert_int_equal(attnzoo_mask_tile_cover(&plan, &tile, false), ATTNZOO_TILE_HIDDEN);
 }
 
+/* Whatever makes batches differ, the queries of each must stand among the keys: segments are looked up by position. */
+static void segments_need_positions_among_the_keys_in_every_batch(void **state)
+{
+    (void)state;
+    enum { BATCHES = 2, QUERIES = 3, KEYS = 4 };
+    const int32_t ids[BATCHES * KEYS] = {0};
+    const int32_t key_lengths[BATCHES] = {4, 2}, query_lengths[BATCHES] = {2, 3}, offsets[BATCHES] = {0, 2};
+    for (int which = 0; which < 3; which++) {
+        struct attnzoo_mask_description description = nothing_hidden();
+        struct attnzoo_mask_plan plan;
+        set_tensor(&description.segments, ids, ATTNZOO_DTYPE_INT32, 2, (int64_t[]){BATCHES, KEYS});
+        struct attnzoo_mask_tensor *tensor = &description.offsets;
+        const int32_t *values = offsets;
+        if (which == 0) {
+            /* Batch 1 begins at 2 - 3. */
+            description.alignment = ATTNZOO_ALIGNMENT_LENGTHS;
+            tensor = &description.key_lengths;
+            values = key_lengths;
+        } else if (which == 1) {
+            /* Batch 1 ends at 2 + 3 - 1, batch 0 at 2 + 2 - 1. */
+            description.has_offset = true;
+            description.offset = 2;
+            tensor = &description.query_lengths;
+            values = query_lengths;
+        }
+        set_tensor(tensor, values, ATTNZOO_DTYPE_INT32, 1, (int64_t[]){BATCHES});
+        assert_int_equal(attnzoo_mask_resolve(&plan, &description, BATCHES, 1, QUERIES, KEYS),
+                         ATTNZOO_STATUS_INVALID_ARGUMENT);
+        /* The first batch's number for both is fine. */
+        const int32_t first[BATCHES] = {values[0], values[0]};
+        set_tensor(tensor, first, ATTNZOO_DTYPE_INT32, 1, (int64_t[]){BATCHES});
+        resolve(&description, BATCHES, 1, QUERIES, KEYS);
+    }
+}
+
 static void whole_tiles_are_recognised(void **state)
 {
     (void)state;
@@ -269,6 +304,7 @@ int main(void)
         cmocka_unit_test(covers_agree_with_single_keys),
         cmocka_unit_test(segments_narrow_spans),
         cmocka_unit_test(covers_leave_out_queries_past_their_length),
+        cmocka_unit_test(segments_need_positions_among_the_keys_in_every_batch),
         cmocka_unit_test(whole_tiles_are_recognised),
         cmocka_unit_test(applied_rows_agree_with_single_keys),
     };

@@ -23,12 +23,12 @@ ATTNZOO_API const char *attnzoo_version_string(void);
 
 /**
  * How the library was built and what it runs on, in one line for people and bug reports: the CPU path chosen,
- * the BLAS with its version and threading, the compiler. Its form is not fixed.
+ * small or large products, the BLAS with its version and threading, the compiler. Its form is not fixed.
  *
- * The environment variable ATTNZOO_CPU (baseline, avx2, avx512) forces a CPU path that the machine has; it
- * is read once, at the first call into the library that needs it. ATTNZOO_PRODUCTS likewise: "small" has attention made
- * of products so small that some BLAS kernels do not copy their operands, "large" never, whatever the BLAS. Results
- * differ by rounding. Both are for tests and for comparing speed.
+ * Two environment variables, each read once, at the first call into the library that needs it, are for tests and for
+ * comparing speed; results differ by rounding. ATTNZOO_CPU (baseline, avx2, avx512) forces a CPU path that the machine
+ * has. ATTNZOO_PRODUCTS forces how attention is cut: "small" into products of few rows, which some BLAS kernels
+ * (OpenBLAS' for AVX-512) make without copying their operands, "large" into products that fill the second-level cache.
  *
  * @return static, never NULL; not to be freed. Threads: any. Since 1.0.
  */

@@ -1,16 +1,14 @@
 /*
  * kernels/attention.c: the work on one block: tiles of scores, online softmax, sums of values. How a problem is cut
- * into blocks is in attention_plan.c; what masks do is in mask_*.c; where scores come from is a source; what becomes of
- * a finished block is in attention_output.c.
+ * into blocks is in attention_plan.c; what masks do is in mask_*.c; where scores come from is a source; how values are
+ * summed is in value_tile.c; what becomes of a finished block is in attention_output.c.
  */
 #include "kernels/attention.h"
 
 #include "base/checked.h"
-#include "blas/blas.h"
 #include "kernels/attention_block.h"
-#include "kernels/few_rows.h"
 #include "kernels/softmax.h"
-#include "kernels/vectors.h"
+#include "kernels/value_tile.h"
 
 #include <math.h>
 #include <string.h>
@@ -30,15 +28,6 @@ struct cover {
     bool may_hide;
     /* Scores are not what the softmax is given as they are. */
     bool is_masked;
-};
-
-/* A tile's values, as a BLAS can read them or where they lie. */
-struct tile_values {
-    int64_t head;
-    bool are_in_place;
-    /* Some are NaN or infinite, and some row may not see their key. */
-    bool need_mending;
-    struct attnzoo_rows rows;
 };
 
 /* Masks a row of a strip and raises its maximum; returns which of its scores count. */
@@ -99,59 +88,8 @@ static bool weigh_strip(const struct attnzoo_attention_worker *worker, const str
     return is_finite;
 }
 
-/*
- * A value that is NaN or infinite must reach only the rows that see its key, but a product multiplies it by the
- * others' weight of 0 too. So its key is added row by row to those that see it, and the product gets zeros in its
- * place.
- */
-static const float *mend_values(const struct attnzoo_attention_worker *worker, const struct attnzoo_strip *strip,
-                                struct attnzoo_rows *values)
-{
-    const struct attnzoo_vectors *vectors = attnzoo_kernel_vectors();
-    const struct attnzoo_tile *tile = strip->tile;
-    int64_t columns = worker->problem->value.size[ATTNZOO_COLUMN];
-    const float *source = values->data + strip->first_key * values->step;
-    float *mended = NULL;
-    for (int64_t key = 0; key < strip->key_count; key++) {
-        const float *value = source + key * values->step;
-        if (vectors->all_finite(value, columns))
-            continue;
-        if (mended == NULL) {
-            mended = worker->scratch.mended_values;
-            for (int64_t other = 0; other < strip->key_count; other++)
-                memcpy(mended + other * columns, source + other * values->step, (size_t)columns * sizeof(float));
-        }
-        memset(mended + key * columns, 0, (size_t)columns * sizeof(float));
-        for (int64_t row = strip->first_row; row < strip->first_row + strip->row_count; row++)
-            if (attnzoo_mask_sees(&worker->problem->mask, tile->batch, attnzoo_attention_row_head(worker, row),
-                                  attnzoo_attention_row_query(worker, row), tile->first_key + strip->first_key + key))
-                vectors->add_scaled(attnzoo_attention_row_context(worker, row), value, columns,
-                                    attnzoo_attention_row_scores(strip, row - strip->first_row)[key]);
-    }
-    if (mended == NULL)
-        return source;
-    values->step = attnzoo_base_maximum(columns, 1);
-    return mended;
-}
-
-static void add_values(const struct attnzoo_attention_worker *worker, const struct attnzoo_strip *strip,
-                       const struct tile_values *values, float *context, int64_t context_step)
-{
-    const struct attnzoo_grid *grid = &worker->problem->value;
-    if (values->are_in_place) {
-        attnzoo_few_rows_add(strip, grid, values->head, context, context_step);
-        return;
-    }
-    struct attnzoo_rows rows = values->rows;
-    const float *source = rows.data + strip->first_key * rows.step;
-    if (values->need_mending)
-        source = mend_values(worker, strip, &rows);
-    attnzoo_blas_multiply_add(strip->row_count, grid->size[ATTNZOO_COLUMN], strip->key_count, strip->scores,
-                              strip->step, source, rows.step, context, context_step);
-}
-
 static void add_strip(const struct attnzoo_attention_worker *worker, const struct attnzoo_strip *strip,
-                      struct cover cover, const struct tile_values *values)
+                      struct cover cover, const struct attnzoo_value_tile *values)
 {
     const struct attnzoo_attention *problem = worker->problem;
     int64_t columns = problem->value.size[ATTNZOO_COLUMN];
@@ -160,7 +98,7 @@ static void add_strip(const struct attnzoo_attention_worker *worker, const struc
     bool is_finite = weigh_strip(worker, strip, cover);
     float *context = attnzoo_attention_row_context(worker, strip->first_row);
     int64_t context_step = attnzoo_base_maximum(worker->plan->context_columns, 1);
-    add_values(worker, strip, values, context, context_step);
+    attnzoo_value_tile_add(worker, strip, values, context, context_step);
     if (problem->source->add_weights != NULL)
         problem->source->add_weights(problem, strip, context + columns, context_step);
     if (!is_finite)
@@ -181,24 +119,6 @@ static void keep_hidden_tile(const struct attnzoo_attention_worker *worker, cons
     }
 }
 
-static struct tile_values open_values(const struct attnzoo_attention_worker *worker, const struct attnzoo_tile *tile,
-                                      bool may_hide)
-{
-    const struct attnzoo_grid *grid = &worker->problem->value;
-    struct tile_values values = {.head = tile->first_head / worker->plan->heads_per_group};
-    values.are_in_place = !may_hide && attnzoo_few_rows_suit(attnzoo_attention_row_count(worker), grid);
-    if (values.are_in_place)
-        return values;
-    values.rows = attnzoo_grid_rows(grid, tile->batch, values.head, tile->first_key, tile->key_count,
-                                    worker->scratch.value_memory);
-    /* Rows that lie one behind the other are one long row. */
-    int64_t columns = grid->size[ATTNZOO_COLUMN], rows = values.rows.step == columns ? 1 : tile->key_count;
-    int64_t length = values.rows.step == columns ? tile->key_count * columns : columns;
-    for (int64_t row = 0; may_hide && !values.need_mending && row < rows; row++)
-        values.need_mending = !attnzoo_kernel_vectors()->all_finite(values.rows.data + row * values.rows.step, length);
-    return values;
-}
-
 static void add_tile(const struct attnzoo_attention_worker *worker, const struct attnzoo_tile *tile)
 {
     const struct attnzoo_attention *problem = worker->problem;
@@ -215,7 +135,7 @@ static void add_tile(const struct attnzoo_attention_worker *worker, const struct
                           .may_hide = crosses_frontier || tile_cover == ATTNZOO_TILE_MIXED ||
                                       problem->mask.description->bias.is_set,
                           .is_masked = crosses_frontier || problem->mask.is_dense || problem->is_smoothed};
-    struct tile_values values = open_values(worker, tile, cover.may_hide);
+    struct attnzoo_value_tile values = attnzoo_value_tile_open(worker, tile, cover.may_hide);
     int64_t strip_rows = worker->plan->strip_rows;
     if (crosses_frontier && tile->head_count == 1)
         strip_rows = attnzoo_base_minimum(strip_rows, STRIP_ROWS);

@@ -4,8 +4,8 @@
  *
  * ACCURACY. exponentials and hyperbolic_tangents are within 2 units in the last place of the exact value for
  * every float, subnormal results included; tests/kernels holds them to it over the whole range. Over all floats the
- * worst seen, on x86-64 with gcc 12 at -O3, was 1.41 (tanh); of exp 1.37, or 1.02 with FMA. softmax weights differ from exp
- * only where the result would be subnormal: there they are 0.
+ * worst seen, on x86-64 with gcc 12 at -O3, was 1.41 (tanh); of exp 1.37, or 1.02 with FMA. softmax weights differ
+ * from exp only where the result would be subnormal: there they are 0.
  */
 #ifndef ATTNZOO_KERNELS_VECTORS_H
 #define ATTNZOO_KERNELS_VECTORS_H

@@ -44,6 +44,7 @@ static void build_information_is_one_line(void **state)
     assert_true(strlen(text) > 10);
     assert_null(strchr(text, '\n'));
     assert_string_equal(attnzoo_build_information(), text);
+    assert_non_null(strstr(text, " products"));
 }
 
 static void assert_text(const char *mechanism, int32_t item, int32_t index, int32_t field)

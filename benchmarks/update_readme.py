@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 """Sets tables of results into README.md beside this file, between the comments that mark their places.
 
-    update_readme.py RESULTS.json [PEERS.json]
+    update_readme.py [--run NAME] RESULTS.json [PEERS.json]
 
-RESULTS.json is what benchmark_attnzoo --json wrote, PEERS.json what peers/compare.py --json wrote.
+RESULTS.json is what benchmark_attnzoo --json wrote, PEERS.json what peers/compare.py --json wrote. NAME tells runs of
+different kinds apart: by default "usual".
 """
+import argparse
 import json
 import pathlib
 import sys
@@ -52,11 +54,15 @@ def replace(text, name, new):
 
 
 def main():
-    if len(sys.argv) not in (2, 3):
-        sys.exit(__doc__)
-    text = replace(README.read_text(encoding="utf-8"), "results", describe_results(read(sys.argv[1])))
-    if len(sys.argv) == 3:
-        text = replace(text, "peers", describe_peers(read(sys.argv[2])))
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--run", default="usual", help="which run's tables these are")
+    parser.add_argument("results")
+    parser.add_argument("peers", nargs="?")
+    arguments = parser.parse_args()
+    text = README.read_text(encoding="utf-8")
+    text = replace(text, f"results: {arguments.run}", describe_results(read(arguments.results)))
+    if arguments.peers is not None:
+        text = replace(text, f"peers: {arguments.run}", describe_peers(read(arguments.peers)))
     README.write_text(text, encoding="utf-8")
 
 

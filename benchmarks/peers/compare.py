@@ -30,7 +30,7 @@ TOLERANCE = 1e-4
 # Threads of some libraries look out for more work for a while after a call; nobody else is to suffer from that.
 PAUSE = 0.05
 # Each turn calls so often as fills this time, within bounds.
-TURN_SECONDS, TURN_CALLS_LEAST, TURN_CALLS_MOST = 0.15, 2, 40
+TURN_SECONDS, TURN_CALLS_LEAST, TURN_CALLS_MOST = 0.15, 1, 40
 # A way of calling a peer that is slower than its best by more than this is not measured further.
 WORTH_MEASURING = 1.3
 COLUMNS = ["call", "threads", "peer", "its best way", "ours", "spread", "theirs", "spread", "ratio", "goal"]

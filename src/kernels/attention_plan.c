@@ -150,9 +150,7 @@ static void cut_keys(struct attnzoo_attention_plan *plan, int64_t size)
 static void cut_strips(struct attnzoo_attention_plan *plan)
 {
     int64_t steps = attnzoo_base_maximum(SHORT_STRIP_SCORES / plan->key_count / SHORT_STRIP_STEP, 1);
-    plan->strip_rows = plan->row_count;
-    if (plan->has_short_strips)
-        plan->strip_rows = attnzoo_base_minimum(plan->row_count, steps * SHORT_STRIP_STEP);
+    plan->strip_rows = plan->has_short_strips ? steps * SHORT_STRIP_STEP : plan->row_count;
 }
 
 /*

@@ -13,10 +13,6 @@
 #include <math.h>
 #include <string.h>
 
-/* Where a causal or window frontier crosses a tile, rows go in strips of this many, each against the keys that it
- * can see: that cuts the work on the frontier's tiles by almost half. */
-enum { STRIP_ROWS = 64 };
-
 /* Rows that are met before they are weighed. */
 enum { ROWS_AT_A_TIME = 8 };
 
@@ -129,53 +125,23 @@ static void add_tile(const struct attnzoo_attention_worker *worker, const struct
     }
     if (problem->source->open_keys != NULL)
         problem->source->open_keys(problem, tile, worker->scratch.source_memory);
-    int64_t rows = attnzoo_attention_row_count(worker);
     bool crosses_frontier = !attnzoo_attention_all_see(worker, tile->first_key, tile->first_key + tile->key_count);
     struct cover cover = {.is_clear = tile_cover == ATTNZOO_TILE_CLEAR,
                           .may_hide = crosses_frontier || tile_cover == ATTNZOO_TILE_MIXED ||
                                       problem->mask.description->bias.is_set,
                           .is_masked = crosses_frontier || problem->mask.is_dense || problem->is_smoothed};
     struct attnzoo_value_tile values = attnzoo_value_tile_open(worker, tile, cover.may_hide);
-    int64_t strip_rows = worker->plan->strip_rows;
-    if (crosses_frontier && tile->head_count == 1)
-        strip_rows = attnzoo_base_minimum(strip_rows, STRIP_ROWS);
-    for (int64_t first_row = 0; first_row < rows; first_row += strip_rows) {
-        struct attnzoo_strip strip = {.tile = tile,
-                                      .first_row = first_row,
-                                      .row_count = attnzoo_base_minimum(strip_rows, rows - first_row),
-                                      .scores = worker->scratch.scores,
-                                      .step = worker->plan->key_count};
-        struct attnzoo_key_span seen = attnzoo_attention_rows_span(worker, first_row, strip.row_count, tile->first_key,
-                                                                   tile->first_key + tile->key_count);
-        if (attnzoo_attention_is_empty(seen))
-            continue;
-        strip.first_key = seen.first - tile->first_key;
-        strip.key_count = seen.end - seen.first;
+    struct attnzoo_strip strip = {.tile = tile};
+    while (attnzoo_attention_next_strip(worker, &strip))
         add_strip(worker, &strip, cover, &values);
-    }
-}
-
-/* Cuts a span of keys into tiles of about the same size, rather than leave a sliver at the end. */
-static int64_t even_tile_keys(const struct attnzoo_attention_plan *plan, int64_t key_count)
-{
-    int64_t tiles = attnzoo_base_divide_up(key_count, plan->key_count), step = plan->key_step;
-    int64_t keys = attnzoo_base_divide_up(attnzoo_base_divide_up(key_count, tiles), step) * step;
-    return attnzoo_base_minimum(keys, plan->key_count);
 }
 
 static void add_keys(const struct attnzoo_attention_worker *worker, int64_t first_key, int64_t end_key)
 {
-    struct attnzoo_key_span seen =
-        attnzoo_attention_rows_span(worker, 0, attnzoo_attention_row_count(worker), first_key, end_key);
-    if (attnzoo_attention_is_empty(seen))
-        return;
-    int64_t keys = even_tile_keys(worker->plan, seen.end - seen.first);
-    for (int64_t key = seen.first; key < seen.end; key += keys) {
-        struct attnzoo_tile tile = worker->block;
-        tile.first_key = key;
-        tile.key_count = attnzoo_base_minimum(keys, seen.end - key);
+    struct attnzoo_tile tile;
+    for (int64_t key = first_key; attnzoo_attention_next_tile(worker, key, &tile) && tile.first_key < end_key;
+         key = tile.first_key + tile.key_count)
         add_tile(worker, &tile);
-    }
 }
 
 /* What the tasks are given. */

@@ -9,6 +9,10 @@
 
 #include <string.h>
 
+/* Where a causal or window frontier crosses a tile, rows go in strips of this many, each against the keys that it
+ * can see: that cuts the work on the frontier's tiles by almost half. */
+enum { FRONTIER_STRIP_ROWS = 64 };
+
 static void find_spans(struct attnzoo_attention_worker *worker)
 {
     const struct attnzoo_mask_plan *mask = &worker->problem->mask;
@@ -63,6 +67,57 @@ struct attnzoo_key_span attnzoo_attention_rows_span(const struct attnzoo_attenti
         all.end = attnzoo_base_maximum(all.end, span.end);
     }
     return all;
+}
+
+/* Cuts a span of keys into tiles of about the same size, rather than leave a sliver at the end. */
+static int64_t even_tile_keys(const struct attnzoo_attention_plan *plan, int64_t key_count)
+{
+    int64_t tiles = attnzoo_base_divide_up(key_count, plan->key_count), step = plan->key_step;
+    int64_t keys = attnzoo_base_divide_up(attnzoo_base_divide_up(key_count, tiles), step) * step;
+    return attnzoo_base_minimum(keys, plan->key_count);
+}
+
+bool attnzoo_attention_next_tile(const struct attnzoo_attention_worker *worker, int64_t key, struct attnzoo_tile *tile)
+{
+    const struct attnzoo_attention_plan *plan = worker->plan;
+    int64_t all_keys = worker->problem->key.size[ATTNZOO_ROW], rows = attnzoo_attention_row_count(worker);
+    for (int64_t chunk = key / plan->keys_per_chunk; chunk * plan->keys_per_chunk < all_keys; chunk++) {
+        int64_t first = chunk * plan->keys_per_chunk;
+        struct attnzoo_key_span seen = attnzoo_attention_rows_span(
+            worker, 0, rows, first, attnzoo_base_minimum(first + plan->keys_per_chunk, all_keys));
+        if (attnzoo_attention_is_empty(seen) || seen.end <= key)
+            continue;
+        int64_t keys = even_tile_keys(plan, seen.end - seen.first);
+        *tile = worker->block;
+        tile->first_key = seen.first + attnzoo_base_maximum(key - seen.first, 0) / keys * keys;
+        tile->key_count = attnzoo_base_minimum(keys, seen.end - tile->first_key);
+        return true;
+    }
+    return false;
+}
+
+bool attnzoo_attention_next_strip(const struct attnzoo_attention_worker *worker, struct attnzoo_strip *strip)
+{
+    const struct attnzoo_tile *tile = strip->tile;
+    int64_t first_key = tile->first_key, end_key = first_key + tile->key_count;
+    int64_t all_rows = attnzoo_attention_row_count(worker), most = worker->plan->strip_rows;
+    if (tile->head_count == 1 && !attnzoo_attention_all_see(worker, first_key, end_key))
+        most = attnzoo_base_minimum(most, FRONTIER_STRIP_ROWS);
+    for (int64_t row = strip->first_row + strip->row_count; row < all_rows; row += most) {
+        int64_t rows = attnzoo_base_minimum(most, all_rows - row);
+        struct attnzoo_key_span seen = attnzoo_attention_rows_span(worker, row, rows, first_key, end_key);
+        if (attnzoo_attention_is_empty(seen))
+            continue;
+        *strip = (struct attnzoo_strip){.tile = tile,
+                                        .first_row = row,
+                                        .row_count = rows,
+                                        .first_key = seen.first - first_key,
+                                        .key_count = seen.end - seen.first,
+                                        .scores = worker->scratch.scores,
+                                        .step = worker->plan->key_count};
+        return true;
+    }
+    return false;
 }
 
 void attnzoo_attention_score(const struct attnzoo_attention_worker *worker, const struct attnzoo_strip *strip)

@@ -67,6 +67,17 @@ static inline bool attnzoo_attention_all_see(const struct attnzoo_attention_work
     return worker->common_span.first <= first && end <= worker->common_span.end;
 }
 
+/*
+ * The walk over a block's keys. It depends on the block and its mask alone: who goes it again meets the same products
+ * and so, to the bit, the same scores.
+ */
+
+/** The first tile that ends behind a key; false if there is none. */
+bool attnzoo_attention_next_tile(const struct attnzoo_attention_worker *worker, int64_t key, struct attnzoo_tile *tile);
+
+/** The strip of its tile that follows a strip, the first one after one of no rows; false if there is none. */
+bool attnzoo_attention_next_strip(const struct attnzoo_attention_worker *worker, struct attnzoo_strip *strip);
+
 /** Scores as the source makes them, capped. */
 void attnzoo_attention_score(const struct attnzoo_attention_worker *worker, const struct attnzoo_strip *strip);
 

@@ -26,64 +26,80 @@ static void finish_kept_row(const struct attnzoo_attention_worker *worker, int64
         weights[key] = NAN;
 }
 
-/*
- * The weights of all the block's rows against keys [first, first + count), from finished maxima and sums, into the
- * score tile. Keys that no row may see are not touched.
- */
-static void weigh_again(const struct attnzoo_attention_worker *worker, int64_t first_key, int64_t key_count)
+/* What becomes of the weights of a row against some keys from first_key on. */
+typedef void take_weights(const struct attnzoo_attention_worker *worker, int64_t row, int64_t first_key,
+                          const float *weights, int64_t count, void *target);
+
+/* The weights of a strip, from finished maxima and sums; those of rows that are NaN as a whole are not given away. */
+static void weigh_strip_again(const struct attnzoo_attention_worker *worker, const struct attnzoo_strip *strip,
+                              bool is_clear, take_weights *take, void *target)
 {
-    const struct attnzoo_attention *problem = worker->problem;
-    int64_t rows = attnzoo_attention_row_count(worker);
-    struct attnzoo_key_span seen = attnzoo_attention_rows_span(worker, 0, rows, first_key, first_key + key_count);
-    enum attnzoo_tile_cover cover = ATTNZOO_TILE_HIDDEN;
-    struct attnzoo_tile tile = worker->block;
-    struct attnzoo_strip strip = {
-        .tile = &tile, .row_count = rows, .scores = worker->scratch.scores, .step = worker->plan->key_count};
-    if (!attnzoo_attention_is_empty(seen)) {
-        tile.first_key = seen.first;
-        tile.key_count = strip.key_count = seen.end - seen.first;
-        cover = attnzoo_mask_tile_cover(&problem->mask, &tile, worker->segments_are_spans);
+    const struct attnzoo_softmax_rows *rows = &worker->scratch.rows;
+    bool has_nan = false;
+    attnzoo_attention_score(worker, strip);
+    for (int64_t i = 0; i < strip->row_count; i++) {
+        int64_t row = strip->first_row + i;
+        float *scores = attnzoo_attention_row_scores(strip, i);
+        struct attnzoo_key_span span = attnzoo_attention_mask_row(worker, strip, i, is_clear);
+        attnzoo_softmax_finish_weights(rows, row, scores + span.first, span.end - span.first,
+                                       worker->problem->mask.is_dense);
+        attnzoo_attention_clear_outside(scores, span, strip->key_count);
+        if (isnan(rows->sum[row]))
+            has_nan = true;
+        else
+            take(worker, row, strip->tile->first_key + strip->first_key + span.first, scores + span.first,
+                 span.end - span.first, target);
     }
-    if (cover != ATTNZOO_TILE_HIDDEN) {
-        if (problem->source->open_keys != NULL)
-            problem->source->open_keys(problem, &tile, worker->scratch.source_memory);
-        attnzoo_attention_score(worker, &strip);
-    }
-    for (int64_t row = 0; row < rows; row++) {
-        float *scores = attnzoo_attention_row_scores(&strip, row);
-        struct attnzoo_key_span span = {0, 0};
-        if (cover != ATTNZOO_TILE_HIDDEN)
-            span = attnzoo_attention_mask_row(worker, &strip, row, cover == ATTNZOO_TILE_CLEAR);
-        attnzoo_softmax_finish_weights(&worker->scratch.rows, row, scores + span.first, span.end - span.first,
-                                       problem->mask.is_dense);
-        /* Scores start at the first key that is seen, the weights at first_key. */
-        int64_t offset = attnzoo_attention_is_empty(span) ? 0 : tile.first_key - first_key;
-        memmove(scores + offset + span.first, scores + span.first, (size_t)(span.end - span.first) * sizeof *scores);
-        span.first += offset;
-        span.end += offset;
-        attnzoo_attention_clear_outside(scores, span, key_count);
-        for (int64_t key = 0; isnan(worker->scratch.rows.sum[row]) && key < key_count; key++)
-            scores[key] = NAN;
-    }
+    if (has_nan)
+        attnzoo_attention_clear_scores(worker);
 }
 
-static float *weights_of(const struct attnzoo_attention_worker *worker, int64_t row)
+/*
+ * The weights of a tile: its strips are those in which its keys were added, for scores that were rounded otherwise
+ * would not fit the maxima and sums.
+ */
+static void weigh_tile_again(const struct attnzoo_attention_worker *worker, const struct attnzoo_tile *tile,
+                             take_weights *take, void *target)
 {
-    return worker->scratch.scores + row * worker->plan->key_count;
+    const struct attnzoo_attention *problem = worker->problem;
+    enum attnzoo_tile_cover cover = attnzoo_mask_tile_cover(&problem->mask, tile, worker->segments_are_spans);
+    if (cover == ATTNZOO_TILE_HIDDEN)
+        return;
+    if (problem->source->open_keys != NULL)
+        problem->source->open_keys(problem, tile, worker->scratch.source_memory);
+    struct attnzoo_strip strip = {.tile = tile};
+    while (attnzoo_attention_next_strip(worker, &strip))
+        weigh_strip_again(worker, &strip, cover == ATTNZOO_TILE_CLEAR, take, target);
+}
+
+static void write_weights(const struct attnzoo_attention_worker *worker, int64_t row, int64_t first_key,
+                          const float *weights, int64_t count, void *target)
+{
+    (void)target;
+    const struct attnzoo_grid *out = &worker->problem->attention;
+    attnzoo_kernel_narrow(attnzoo_attention_output_at(worker, row, first_key), out->dtype, out->stride[ATTNZOO_COLUMN],
+                          weights, count);
+}
+
+/* What a row's attention is where nothing is seen: 0, or NaN in a row that is NaN as a whole. */
+static void write_unseen(const struct attnzoo_attention_worker *worker, int64_t row)
+{
+    int64_t keys = worker->problem->key.size[ATTNZOO_ROW], most = worker->plan->key_count;
+    float *piece = worker->scratch.scores;
+    for (int64_t key = 0; key < most; key++)
+        piece[key] = isnan(worker->scratch.rows.sum[row]) ? NAN : 0.0f;
+    for (int64_t key = 0; key < keys; key += most)
+        write_weights(worker, row, key, piece, attnzoo_base_minimum(most, keys - key), NULL);
 }
 
 static void write_attention_again(const struct attnzoo_attention_worker *worker)
 {
-    const struct attnzoo_grid *out = &worker->problem->attention;
-    int64_t keys = worker->problem->key.size[ATTNZOO_ROW];
-    for (int64_t key = 0; key < keys; key += worker->plan->key_count) {
-        int64_t count = attnzoo_base_minimum(worker->plan->key_count, keys - key);
-        weigh_again(worker, key, count);
-        for (int64_t row = 0; row < attnzoo_attention_row_count(worker); row++)
-            attnzoo_kernel_narrow(attnzoo_attention_output_at(worker, row, key), out->dtype,
-                                  out->stride[ATTNZOO_COLUMN], weights_of(worker, row), count);
-        attnzoo_attention_clear_scores(worker);
-    }
+    struct attnzoo_tile tile;
+    for (int64_t row = 0; row < attnzoo_attention_row_count(worker); row++)
+        write_unseen(worker, row);
+    attnzoo_attention_clear_scores(worker);
+    for (int64_t key = 0; attnzoo_attention_next_tile(worker, key, &tile); key = tile.first_key + tile.key_count)
+        weigh_tile_again(worker, &tile, write_weights, NULL);
 }
 
 static void write_context(const struct attnzoo_attention_worker *worker, int64_t row)
@@ -139,41 +155,87 @@ void attnzoo_attention_write_outputs(const struct attnzoo_attention_worker *work
     }
 }
 
+/* The average over the heads of some queries' attention to some keys, while it is being made. */
+struct average {
+    /* [queries, keys], a plan's key_count from row to row. */
+    float *sums;
+    struct attnzoo_key_span keys;
+};
+
+static void add_weights(const struct attnzoo_attention_worker *worker, int64_t row, int64_t first_key,
+                        const float *weights, int64_t count, void *target)
+{
+    const struct average *average = target;
+    int64_t first = attnzoo_base_maximum(first_key, average->keys.first);
+    int64_t end = attnzoo_base_minimum(first_key + count, average->keys.end);
+    float *sums = average->sums + row % worker->block.query_count * worker->plan->key_count;
+    if (first < end)
+        attnzoo_kernel_vectors()->add_scaled(sums + (first - average->keys.first), weights + (first - first_key),
+                                             end - first, 1.0f);
+}
+
 /* Adds one block's attention to the average of its queries. */
-static void add_to_average(const struct attnzoo_attention_plan *plan, int64_t block, int64_t first_key,
-                           int64_t key_count, void *scratch, void *shared)
+static void add_to_average(const struct attnzoo_attention_plan *plan, int64_t block, struct average *average,
+                           void *scratch, void *shared)
 {
     struct attnzoo_attention_worker worker;
+    struct attnzoo_tile tile;
     attnzoo_attention_open_block(&worker, plan, block, scratch);
     worker.scratch.rows.maximum = attnzoo_attention_maxima_at(plan, shared, block);
     worker.scratch.rows.sum = attnzoo_attention_sums_at(plan, shared, block);
-    weigh_again(&worker, first_key, key_count);
+    for (int64_t key = average->keys.first;
+         attnzoo_attention_next_tile(&worker, key, &tile) && tile.first_key < average->keys.end;
+         key = tile.first_key + tile.key_count)
+        weigh_tile_again(&worker, &tile, add_weights, average);
     for (int64_t row = 0; row < attnzoo_attention_row_count(&worker); row++)
-        attnzoo_kernel_vectors()->add_scaled(worker.scratch.average + row % worker.block.query_count * plan->key_count,
-                                             weights_of(&worker, row), key_count, 1.0f);
+        if (isnan(worker.scratch.rows.sum[row]))
+            average->sums[row % worker.block.query_count * plan->key_count] = NAN;
+}
+
+/* The next keys of an average, those of one tile of its first block: if the heads see alike, no tile is made twice. */
+static struct attnzoo_key_span next_keys(const struct attnzoo_attention_plan *plan, int64_t block, int64_t key,
+                                         void *scratch)
+{
+    struct attnzoo_attention_worker worker;
+    struct attnzoo_tile tile;
+    int64_t end = attnzoo_base_minimum(key + plan->key_count, plan->problem->key.size[ATTNZOO_ROW]);
+    attnzoo_attention_open_block(&worker, plan, block, scratch);
+    if (attnzoo_attention_next_tile(&worker, key, &tile))
+        end = attnzoo_base_minimum(end, tile.first_key > key ? tile.first_key : tile.first_key + tile.key_count);
+    return (struct attnzoo_key_span){key, end};
+}
+
+static void write_average(const struct attnzoo_attention_plan *plan, const struct attnzoo_tile *rows,
+                          const struct average *average)
+{
+    const struct attnzoo_attention *problem = plan->problem;
+    const struct attnzoo_grid *out = &problem->attention;
+    int64_t count = average->keys.end - average->keys.first;
+    for (int64_t query = 0; query < rows->query_count; query++) {
+        float *weights = average->sums + query * plan->key_count;
+        attnzoo_kernel_vectors()->scale(weights, weights, count, 1.0f / (float)problem->query.size[ATTNZOO_HEAD]);
+        /* NaN in the first place is in all of them. */
+        for (int64_t key = 0; isnan(weights[0]) && key < count; key++)
+            weights[key] = NAN;
+        attnzoo_kernel_narrow(attnzoo_grid_at(out, rows->batch, 0, rows->first_query + query, average->keys.first),
+                              out->dtype, out->stride[ATTNZOO_COLUMN], weights, count);
+    }
 }
 
 void attnzoo_attention_write_average(const struct attnzoo_attention_plan *plan, int64_t item, void *scratch,
                                      void *shared)
 {
     const struct attnzoo_attention *problem = plan->problem;
-    const struct attnzoo_grid *out = &problem->attention;
-    int64_t keys = problem->key.size[ATTNZOO_ROW], head_count = problem->query.size[ATTNZOO_HEAD];
     int64_t blocks_per_batch = plan->block_count / problem->query.size[ATTNZOO_BATCH];
     int64_t batch = item / plan->query_blocks, query_block = item % plan->query_blocks;
     int64_t first_block = batch * blocks_per_batch + query_block, end_block = (batch + 1) * blocks_per_batch;
     struct attnzoo_tile rows = attnzoo_attention_block(plan, first_block);
-    float *average = attnzoo_attention_scratch_at(plan, scratch).average;
-    for (int64_t key = 0; key < keys; key += plan->key_count) {
-        int64_t count = attnzoo_base_minimum(plan->key_count, keys - key);
-        memset(average, 0, (size_t)(rows.query_count * plan->key_count) * sizeof *average);
+    struct average average = {.sums = attnzoo_attention_scratch_at(plan, scratch).average};
+    while (average.keys.end < problem->key.size[ATTNZOO_ROW]) {
+        average.keys = next_keys(plan, first_block, average.keys.end, scratch);
+        memset(average.sums, 0, (size_t)(rows.query_count * plan->key_count) * sizeof *average.sums);
         for (int64_t block = first_block; block < end_block; block += plan->query_blocks)
-            add_to_average(plan, block, key, count, scratch, shared);
-        for (int64_t query = 0; query < rows.query_count; query++) {
-            float *weights = average + query * plan->key_count;
-            attnzoo_kernel_vectors()->scale(weights, weights, count, 1.0f / (float)head_count);
-            attnzoo_kernel_narrow(attnzoo_grid_at(out, batch, 0, rows.first_query + query, key), out->dtype,
-                                  out->stride[ATTNZOO_COLUMN], weights, count);
-        }
+            add_to_average(plan, block, &average, scratch, shared);
+        write_average(plan, &rows, &average);
     }
 }

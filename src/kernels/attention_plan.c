@@ -140,8 +140,8 @@ static void cut_keys(struct attnzoo_attention_plan *plan, int64_t size)
     int64_t chunks = attnzoo_base_divide_up(BLOCKS_ENOUGH, plan->block_count);
     chunks = attnzoo_base_minimum(chunks, key_count / smallest_chunk(plan->problem));
     plan->chunk_count = attnzoo_base_maximum(chunks, 1);
-    plan->keys_per_chunk =
-        attnzoo_base_divide_up(attnzoo_base_divide_up(key_count, plan->chunk_count), KEY_STEP) * KEY_STEP;
+    int64_t steps = attnzoo_base_divide_up(attnzoo_base_divide_up(key_count, plan->chunk_count), KEY_STEP);
+    plan->keys_per_chunk = attnzoo_base_maximum(steps, 1) * KEY_STEP;
     int64_t keys = attnzoo_base_minimum(tile_keys(plan, size), plan->keys_per_chunk);
     plan->key_count = attnzoo_base_maximum(keys, KEY_STEP);
     plan->key_step = plan->has_short_strips ? SHORT_TILE_STEP : KEY_STEP;

@@ -136,16 +136,13 @@ static void add_weights(const struct attnzoo_attention *problem, const struct at
 static void finish(const struct attnzoo_attention *problem, float *context, const float *extra)
 {
     const struct attnzoo_relative_distance *relative = problem->source_data;
-    int64_t columns = problem->value.size[ATTNZOO_COLUMN], step = attnzoo_base_maximum(columns, 1);
-    int64_t first = 0, end = distance_count(problem);
-    /* Distances that were not seen at either end stay out: a causal model's vectors for the future may
-     * hold anything. */
-    while (first < end && extra[first] == 0.0f)
-        first++;
-    while (end > first && extra[end - 1] == 0.0f)
-        end--;
-    attnzoo_blas_multiply_add(1, columns, end - first, extra + first, attnzoo_base_maximum(end - first, 1),
-                              relative->values + first * columns, step, context, step);
+    int64_t columns = problem->value.size[ATTNZOO_COLUMN];
+    /* Distances that were not seen stay out: their vectors may hold anything, as those of a causal model for the
+     * future. */
+    for (int64_t distance = 0; distance < distance_count(problem); distance++)
+        if (extra[distance] != 0.0f)
+            attnzoo_kernel_vectors()->add_scaled(context, relative->values + distance * columns, columns,
+                                                 extra[distance]);
 }
 
 const struct attnzoo_score_source attnzoo_kernel_relative_distance = {

@@ -256,6 +256,32 @@ static void a_nan_by_distance_stays_in_the_rows_that_use_it(void **state)
         }
 }
 
+/* k = 1, and no query sees the key at its own place: what the vectors of distance 0 hold does not matter. */
+static void a_nan_by_a_distance_that_no_query_sees_stays_out(void **state)
+{
+    (void)state;
+    const int parameters[] = {RELATIVE_KEY, RELATIVE_VALUE};
+    for (int i = 0; i < 2; i++) {
+        struct multi_head_case test;
+        struct random_source source = {7};
+        plan_positions_alone(&test, 4, 4);
+        struct multi_head_sizes sizes = test.sizes;
+        sizes.flavor = REFERENCE_SHAW;
+        sizes.farthest = 1;
+        multi_head_case_plan(&test, sizes);
+        attention_case_plan_boolean(&test.base, 1, 1, 4, 4);
+        multi_head_case_allocate(&test);
+        multi_head_case_fill(&test, &source, 1.0);
+        for (int64_t pair = 0; pair < 16; pair++)
+            test.base.boolean.values[pair] = pair / 4 != pair % 4;
+        test.parameters[parameters[i]].values[1] = (double)NAN;
+        multi_head_case_check(&test, NULL);
+        for (int64_t query = 0; query < 4; query++)
+            assert_true(!isnan(test.base.context.values[query]));
+        multi_head_case_destroy(&test);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -267,6 +293,7 @@ int main(void)
         cmocka_unit_test(shaw_distances_are_key_less_query_and_clipped),
         cmocka_unit_test(a_nan_in_the_table_stays_in_the_rows_that_use_it),
         cmocka_unit_test(a_nan_by_distance_stays_in_the_rows_that_use_it),
+        cmocka_unit_test(a_nan_by_a_distance_that_no_query_sees_stays_out),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

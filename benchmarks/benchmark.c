@@ -85,7 +85,7 @@ static struct settings read_arguments(int argument_count, char **arguments)
         }
     }
     if (optind < argument_count) {
-        fprintf(stderr, "%s is no option\n", arguments[optind]);
+        fprintf(stderr, "benchmark_attnzoo: %s is no option\n", arguments[optind]);
         exit(2);
     }
     for (int i = 0; i < SUITE_COUNT && wanted_count == 0; i++)
@@ -104,6 +104,9 @@ int main(int argument_count, char **arguments)
         benchmark_check(attnzoo_executor_create(&session.executors[way], session.threads[way]));
         session.threads[way] = attnzoo_executor_thread_count(session.executors[way]);
     }
+    /* An hour of measuring must not end with a file that cannot be written. */
+    if (settings.json_path != NULL)
+        benchmark_report_try_path(settings.json_path);
     session.report = benchmark_report_create(session.repetitions, session.threads[session.way_count - 1]);
     for (int i = 0; i < SUITE_COUNT; i++) {
         if (!settings.is_wanted[i])

@@ -5,6 +5,7 @@
 
 Needs Matplotlib (Debian: python3-matplotlib).
 """
+import argparse
 import json
 import sys
 
@@ -19,8 +20,11 @@ MARKS = "osD^vP"
 
 def read_lines(path):
     """The points of each line: lengths and milliseconds by mechanism and call."""
-    with open(path, encoding="utf-8") as file:
-        report = json.load(file)
+    try:
+        with open(path, encoding="utf-8") as file:
+            report = json.load(file)
+    except (OSError, ValueError) as error:
+        sys.exit(f"{path} cannot be read as results: {error}")
     lines = {}
     for result in report["results"]:
         if result["suite"] == "length":
@@ -55,9 +59,11 @@ def draw(lines, machine, path):
 
 
 def main():
-    if len(sys.argv) != 3:
-        sys.exit(__doc__)
-    draw(*read_lines(sys.argv[1]), sys.argv[2])
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("results")
+    parser.add_argument("picture")
+    arguments = parser.parse_args()
+    draw(*read_lines(arguments.results), arguments.picture)
 
 
 if __name__ == "__main__":

@@ -101,7 +101,7 @@ static void write_quantity(const struct benchmark_quantity *quantity, char *text
     else if (strcmp(unit, "ns") == 0)
         snprintf(text, size, value < 10.0 ? "%.2f ns" : "%.0f ns", value);
     else
-        snprintf(text, size, "%.2f%s", value, unit);
+        snprintf(text, size, value < 10.0 ? "%.3f%s" : "%.1f%s", value, unit);
 }
 
 /* A quantity, a space and words. */
@@ -227,6 +227,15 @@ void benchmark_report_add(struct benchmark_report *report, const struct benchmar
     printf("\n");
     fflush(stdout);
     append(report->results, describe_row(report, row, cells));
+}
+
+void benchmark_report_try_path(const char *path)
+{
+    FILE *file = fopen(path, "a");
+    if (file != NULL && fclose(file) == 0)
+        return;
+    fprintf(stderr, "benchmark_attnzoo: %s could not be written\n", path);
+    exit(1);
 }
 
 void benchmark_report_write(const struct benchmark_report *report, const char *path)

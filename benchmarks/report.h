@@ -44,6 +44,9 @@ void benchmark_report_start_suite(struct benchmark_report *report, const char *n
 
 void benchmark_report_add(struct benchmark_report *report, const struct benchmark_row *row);
 
+/* Ends the program with 1 unless a file can be written there; what it holds is kept. */
+void benchmark_report_try_path(const char *path);
+
 /** Writes all results; ends the program where it cannot. */
 void benchmark_report_write(const struct benchmark_report *report, const char *path);
 

@@ -218,14 +218,22 @@ def measure(arguments, threads, wanted):
     return results, known
 
 
+def count_from_one(text):
+    count = int(text)
+    if count < 1:
+        raise argparse.ArgumentTypeError(f"{text} is not a number from 1")
+    return count
+
+
 def read_arguments():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--library", required=True, help="path to libattnzoo.so")
+    parser.add_argument("--library", required=True, help="path to libattnzoo.so, in a build folder src/libattnzoo.so")
     parser.add_argument("--onnxruntime", default=".", help="folder where onnxruntime-node is installed")
     parser.add_argument("--node", default=shutil.which("node") or "node", help="the command node")
-    parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument("--threads", type=int, nargs="+", default=[1, 2])
-    parser.add_argument("--case", default="", help="only cases whose name has this text in it")
+    parser.add_argument("--rounds", type=count_from_one, default=7, help="how often each call has its turn")
+    parser.add_argument("--threads", type=count_from_one, nargs="+", default=[1, 2], help="measure in so many")
+    parser.add_argument("--case", default="", help="only cases whose name has this text in it, such as 'N = 512' or "
+                                                   "additive; a text that none has lists them all")
     parser.add_argument("--json", help="write all results to this file too")
     return parser.parse_args()
 
@@ -233,6 +241,12 @@ def read_arguments():
 def main():
     arguments = read_arguments()
     wanted = [case for case in cases.CASES if arguments.case in str(case)]
+    if not wanted:
+        names = "\n  ".join(str(case) for case in cases.CASES)
+        sys.exit(f"no case has {arguments.case!r} in its name; the cases are\n  {names}")
+    if arguments.json:
+        # Hours of measuring must not end with a file that cannot be written.
+        pathlib.Path(arguments.json).touch()
     results, known = [], {}
     print(f"Median of {arguments.rounds} rounds; ratio: their time over ours.\n")
     print_row(COLUMNS)

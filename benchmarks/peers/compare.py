@@ -163,6 +163,11 @@ def sum_up(case, peer, threads, pairs):
             "rounds": {variant: [list(pair) for pair in times] for variant, times in pairs.items()}}
 
 
+def ratio_text(ratio):
+    """With so many digits that one which misses its goal by a hair does not look as if it met it."""
+    return f"{ratio:.3f}" if ratio < 10 else f"{ratio:.1f}"
+
+
 def goal_text(goal, is_met):
     return "" if goal is None else f"≥ {goal:g}: {'met' if is_met else '**missed**'}"
 
@@ -170,7 +175,7 @@ def goal_text(goal, is_met):
 def cells(result):
     return [result["call"], str(result["threads"]), result["peer"], result["variant"],
             f"{result['ours'] * 1e3:.3g} ms", f"{result['our_spread']:.1%}", f"{result['theirs'] * 1e3:.3g} ms",
-            f"{result['their_spread']:.1%}", f"{result['ratio']:.2f}", goal_text(result["goal"], result["is_met"])]
+            f"{result['their_spread']:.1%}", ratio_text(result["ratio"]), goal_text(result["goal"], result["is_met"])]
 
 
 def mean_rows(results):
@@ -186,7 +191,7 @@ def mean_rows(results):
         if len(ratios) < len(cases.SHAPES):
             goal = None
         rows.append([f"geometric mean of {len(ratios)} calls that are not causal", str(threads), peer, "", "", "", "",
-                     "", f"{mean:.2f}", goal_text(goal, goal is not None and mean >= goal)])
+                     "", ratio_text(mean), goal_text(goal, goal is not None and mean >= goal)])
     return rows
 
 

@@ -12,7 +12,7 @@ enum {
     /* Elements of keys below which it does not matter, and calls of a BLAS are as good. */
     ELEMENTS_ENOUGH = 4096,
     /* How far ahead keys are fetched: about as much as memory gives in the time that one line takes. */
-    BYTES_AHEAD = 8192
+    BYTES_AHEAD = 6144
 };
 
 bool attnzoo_few_rows_suit(int64_t row_count, const struct attnzoo_grid *keys)

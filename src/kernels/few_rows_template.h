@@ -10,6 +10,7 @@
  * A product is made of small pieces whose sums stay in registers: each is written once, with sizes that are constants
  * where it is called, so that the compiler unrolls it. Keys to come are fetched ahead: several rows are read side by
  * side, which a CPU's own foresight does not follow well. Where rows take turns with the same keys, the first fetches.
+ * Fetched keys are not wanted again soon: on their way out they need not pass through the larger caches.
  */
 
 /* The first count elements, the rest 0. */
@@ -43,7 +44,7 @@ INLINED void NAMED(score_piece)(int rows, int keys, const struct attnzoo_few_row
         UNROLLED
         for (int i = 0; i < keys; i++) {
             if (coming != NULL && column % LINE == 0)
-                __builtin_prefetch(coming + i * product->key_step + column);
+                __builtin_prefetch(coming + i * product->key_step + column, 0, NOT_AGAIN);
             widened[i] = WIDEN(key + i * product->key_step + column);
         }
         UNROLLED
@@ -111,7 +112,7 @@ INLINED void NAMED(add_piece)(int rows, int vectors, const struct attnzoo_few_ro
         UNROLLED
         for (int i = 0; i < vectors; i++) {
             if (coming != NULL && i * LANES % LINE == 0)
-                __builtin_prefetch(coming + i * LANES);
+                __builtin_prefetch(coming + i * LANES, 0, NOT_AGAIN);
             widened[i] = WIDEN(value + i * LANES);
         }
         UNROLLED

@@ -428,7 +428,9 @@ enum {
     ADD_ROWS = 2,
     ADD_VECTORS = 8,
     VECTORS_OF_ROWS = ATTNZOO_VECTOR_BYTES == 64 ? 8 : 4,
-    KEYS_AT_A_TIME = 32
+    KEYS_AT_A_TIME = 32,
+    /* To __builtin_prefetch: needed once. */
+    NOT_AGAIN = 0
 };
 
 #define UNROLLED _Pragma("GCC unroll 8")

@@ -10,8 +10,8 @@
 #include <string.h>
 
 /* Where a causal or window frontier crosses a tile, rows go in strips of this many, each against the keys that it
- * can see: that cuts the work on the frontier's tiles by almost half. */
-enum { FRONTIER_STRIP_ROWS = 64 };
+ * can see: that cuts the work on the frontier's tiles by almost half. Small products stay fast with fewer rows. */
+enum { FRONTIER_ROWS = 64, FRONTIER_ROWS_OF_SHORT_STRIPS = 32 };
 
 static void find_spans(struct attnzoo_attention_worker *worker)
 {
@@ -102,7 +102,7 @@ bool attnzoo_attention_next_strip(const struct attnzoo_attention_worker *worker,
     int64_t first_key = tile->first_key, end_key = first_key + tile->key_count;
     int64_t all_rows = attnzoo_attention_row_count(worker), most = worker->plan->strip_rows;
     if (tile->head_count == 1 && !attnzoo_attention_all_see(worker, first_key, end_key))
-        most = attnzoo_base_minimum(most, FRONTIER_STRIP_ROWS);
+        most = attnzoo_base_minimum(most, tile->has_short_strips ? FRONTIER_ROWS_OF_SHORT_STRIPS : FRONTIER_ROWS);
     for (int64_t row = strip->first_row + strip->row_count; row < all_rows; row += most) {
         int64_t rows = attnzoo_base_minimum(most, all_rows - row);
         struct attnzoo_key_span seen = attnzoo_attention_rows_span(worker, row, rows, first_key, end_key);

@@ -58,8 +58,8 @@ static int32_t read_thread_limit(const char *config)
 }
 
 /*
- * OpenBLAS has kernels that read small operands where they lie since 0.3.16, for CPUs with AVX-512. The environment
- * variable ATTNZOO_PRODUCTS says otherwise, so that either way can be tested with any BLAS.
+ * OpenBLAS has kernels that read small operands where they lie for CPUs with AVX-512: seen in 0.3.21, of older releases
+ * not known. The environment variable ATTNZOO_PRODUCTS says otherwise, so that either way can be tested with any BLAS.
  */
 static int64_t read_work_without_copy(const char *config)
 {
@@ -72,7 +72,7 @@ static int64_t read_work_without_copy(const char *config)
         return 0;
     int major = 0, minor = 0, patch = 0;
     bool is_known = sscanf(config, "OpenBLAS %d.%d.%d", &major, &minor, &patch) == 3;
-    bool is_new = is_known && (major > 0 || minor > 3 || (minor == 3 && patch >= 16));
+    bool is_new = is_known && (major > 0 || minor > 3 || (minor == 3 && patch >= 21));
     for (size_t i = 0; is_new && i < sizeof cores / sizeof cores[0]; i++)
         if (strcasecmp(core, cores[i]) == 0)
             return SMALL_WORK;

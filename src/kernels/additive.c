@@ -35,11 +35,6 @@ static float *packed_keys(const struct attnzoo_attention *problem, const struct 
     return memory + tile->head_count * tile->query_count * hidden_size(problem);
 }
 
-static int64_t key_head(const struct attnzoo_attention *problem, const struct attnzoo_tile *tile)
-{
-    return tile->first_head / (problem->query.size[ATTNZOO_HEAD] / problem->key.size[ATTNZOO_HEAD]);
-}
-
 /* Keys are read where they lie unless they must be widened, or rows are enough to pay for adding the location once. */
 static bool packs_keys(const struct attnzoo_attention *problem, const struct attnzoo_tile *tile)
 {
@@ -63,7 +58,8 @@ static void open_keys(const struct attnzoo_attention *problem, const struct attn
     float *keys = packed_keys(problem, tile, memory);
     if (!packs_keys(problem, tile))
         return;
-    attnzoo_grid_copy_rows(keys, &problem->key, tile->batch, key_head(problem, tile), tile->first_key, tile->key_count);
+    attnzoo_grid_copy_rows(keys, &problem->key, tile->batch, attnzoo_attention_key_head(problem, tile), tile->first_key,
+                           tile->key_count);
     for (int64_t key = 0; additive->location.data != NULL && key < tile->key_count; key++)
         attnzoo_kernel_vectors()->add_scaled(keys + key * columns,
                                              location_of(additive, tile->batch, tile->first_key + key), columns, 1.0f);
@@ -78,8 +74,8 @@ static void fill(const struct attnzoo_attention *problem, const struct attnzoo_s
     bool is_packed = packs_keys(problem, tile);
     struct attnzoo_rows keys = {packed_keys(problem, tile, memory) + strip->first_key * columns, columns};
     if (!is_packed)
-        keys =
-            attnzoo_grid_rows(&problem->key, tile->batch, key_head(problem, tile), first_key, strip->key_count, NULL);
+        keys = attnzoo_grid_rows(&problem->key, tile->batch, attnzoo_attention_key_head(problem, tile), first_key,
+                                 strip->key_count, NULL);
     for (int64_t row = 0; row < strip->row_count; row++) {
         const float *query = memory + (strip->first_row + row) * columns;
         float *scores = strip->scores + row * strip->step;

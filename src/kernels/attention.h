@@ -53,7 +53,7 @@ struct attnzoo_score_source {
     /** A new tile of keys for the block. NULL if there is nothing to do. */
     void (*open_keys)(const struct attnzoo_attention *problem, const struct attnzoo_tile *tile, float *memory);
 
-    /** Fills a strip's scores. */
+    /** Fills a strip's scores, scaled by attnzoo_attention_product_scale() at least: the core sees to a scale of 0. */
     void (*fill)(const struct attnzoo_attention *problem, const struct attnzoo_strip *strip, float *memory);
 
     /*
@@ -98,6 +98,19 @@ struct attnzoo_attention {
     /** The source's own. */
     const void *source_data;
 };
+
+/** What products are scaled by: with 0 a BLAS would skip them, and a NaN in them would be lost. */
+static inline float attnzoo_attention_product_scale(const struct attnzoo_attention *problem)
+{
+    return problem->scale == 0.0f ? 1.0f : problem->scale;
+}
+
+/** The head of keys and values that a tile's heads share. */
+static inline int64_t attnzoo_attention_key_head(const struct attnzoo_attention *problem,
+                                                 const struct attnzoo_tile *tile)
+{
+    return tile->first_head / (problem->query.size[ATTNZOO_HEAD] / problem->key.size[ATTNZOO_HEAD]);
+}
 
 /** Solves a problem. The outcome is the same to the bit for any pool. Fails only before any output is written. */
 attnzoo_status attnzoo_attention_run(const struct attnzoo_attention *problem, struct attnzoo_pool *pool);

@@ -123,11 +123,14 @@ bool attnzoo_attention_next_strip(const struct attnzoo_attention_worker *worker,
 void attnzoo_attention_score(const struct attnzoo_attention_worker *worker, const struct attnzoo_strip *strip)
 {
     const struct attnzoo_attention *problem = worker->problem;
+    const struct attnzoo_vectors *vectors = attnzoo_kernel_vectors();
     problem->source->fill(problem, strip, worker->scratch.source_memory);
-    if (problem->softcap > 0.0f)
-        for (int64_t row = 0; row < strip->row_count; row++)
-            attnzoo_kernel_vectors()->cap_scores(attnzoo_attention_row_scores(strip, row), strip->key_count,
-                                                 problem->softcap);
+    for (int64_t row = 0; problem->scale == 0.0f && row < strip->row_count; row++) {
+        float *scores = attnzoo_attention_row_scores(strip, row);
+        vectors->scale(scores, scores, strip->key_count, 0.0f);
+    }
+    for (int64_t row = 0; problem->softcap > 0.0f && row < strip->row_count; row++)
+        vectors->cap_scores(attnzoo_attention_row_scores(strip, row), strip->key_count, problem->softcap);
 }
 
 struct attnzoo_key_span attnzoo_attention_mask_row(const struct attnzoo_attention_worker *worker,

@@ -78,7 +78,7 @@ bool attnzoo_attention_next_tile(const struct attnzoo_attention_worker *worker, 
 /** The strip of its tile that follows a strip, the first one after one of no rows; false if there is none. */
 bool attnzoo_attention_next_strip(const struct attnzoo_attention_worker *worker, struct attnzoo_strip *strip);
 
-/** Scores as the source makes them, capped. */
+/** Scores as the source makes them, times 0 if that is the scale, capped. */
 void attnzoo_attention_score(const struct attnzoo_attention_worker *worker, const struct attnzoo_strip *strip);
 
 /**

@@ -159,50 +159,52 @@ void attnzoo_attention_write_outputs(const struct attnzoo_attention_worker *work
 struct average {
     /* [queries, keys], a plan's key_count from row to row. */
     float *sums;
+    /* A tile, or keys that no query sees. */
     struct attnzoo_key_span keys;
+    bool are_seen;
 };
 
 static void add_weights(const struct attnzoo_attention_worker *worker, int64_t row, int64_t first_key,
                         const float *weights, int64_t count, void *target)
 {
     const struct average *average = target;
-    int64_t first = attnzoo_base_maximum(first_key, average->keys.first);
-    int64_t end = attnzoo_base_minimum(first_key + count, average->keys.end);
     float *sums = average->sums + row % worker->block.query_count * worker->plan->key_count;
-    if (first < end)
-        attnzoo_kernel_vectors()->add_scaled(sums + (first - average->keys.first), weights + (first - first_key),
-                                             end - first, 1.0f);
+    attnzoo_kernel_vectors()->add_scaled(sums + (first_key - average->keys.first), weights, count, 1.0f);
 }
 
-/* Adds one block's attention to the average of its queries. */
+/* Adds one block's attention to the average of its queries. Heads see alike, so that a tile is one of each. */
 static void add_to_average(const struct attnzoo_attention_plan *plan, int64_t block, struct average *average,
                            void *scratch, void *shared)
 {
     struct attnzoo_attention_worker worker;
-    struct attnzoo_tile tile;
     attnzoo_attention_open_block(&worker, plan, block, scratch);
     worker.scratch.rows.maximum = attnzoo_attention_maxima_at(plan, shared, block);
     worker.scratch.rows.sum = attnzoo_attention_sums_at(plan, shared, block);
-    for (int64_t key = average->keys.first;
-         attnzoo_attention_next_tile(&worker, key, &tile) && tile.first_key < average->keys.end;
-         key = tile.first_key + tile.key_count)
+    struct attnzoo_tile tile = worker.block;
+    tile.first_key = average->keys.first;
+    tile.key_count = average->keys.end - average->keys.first;
+    if (average->are_seen)
         weigh_tile_again(&worker, &tile, add_weights, average);
     for (int64_t row = 0; row < attnzoo_attention_row_count(&worker); row++)
         if (isnan(worker.scratch.rows.sum[row]))
             average->sums[row % worker.block.query_count * plan->key_count] = NAN;
 }
 
-/* The next keys of an average, those of one tile of its first block: if the heads see alike, no tile is made twice. */
-static struct attnzoo_key_span next_keys(const struct attnzoo_attention_plan *plan, int64_t block, int64_t key,
-                                         void *scratch)
+/* Moves an average on to the keys that follow, by the first of its blocks. */
+static void go_on(const struct attnzoo_attention_plan *plan, int64_t block, struct average *average, void *scratch)
 {
     struct attnzoo_attention_worker worker;
     struct attnzoo_tile tile;
+    int64_t key = average->keys.end;
     int64_t end = attnzoo_base_minimum(key + plan->key_count, plan->problem->key.size[ATTNZOO_ROW]);
     attnzoo_attention_open_block(&worker, plan, block, scratch);
-    if (attnzoo_attention_next_tile(&worker, key, &tile))
-        end = attnzoo_base_minimum(end, tile.first_key > key ? tile.first_key : tile.first_key + tile.key_count);
-    return (struct attnzoo_key_span){key, end};
+    bool is_followed = attnzoo_attention_next_tile(&worker, key, &tile);
+    average->are_seen = is_followed && tile.first_key == key;
+    if (average->are_seen)
+        end = key + tile.key_count;
+    else if (is_followed)
+        end = attnzoo_base_minimum(end, tile.first_key);
+    average->keys = (struct attnzoo_key_span){key, end};
 }
 
 static void write_average(const struct attnzoo_attention_plan *plan, const struct attnzoo_tile *rows,
@@ -232,7 +234,7 @@ void attnzoo_attention_write_average(const struct attnzoo_attention_plan *plan, 
     struct attnzoo_tile rows = attnzoo_attention_block(plan, first_block);
     struct average average = {.sums = attnzoo_attention_scratch_at(plan, scratch).average};
     while (average.keys.end < problem->key.size[ATTNZOO_ROW]) {
-        average.keys = next_keys(plan, first_block, average.keys.end, scratch);
+        go_on(plan, first_block, &average, scratch);
         memset(average.sums, 0, (size_t)(rows.query_count * plan->key_count) * sizeof *average.sums);
         for (int64_t block = first_block; block < end_block; block += plan->query_blocks)
             add_to_average(plan, block, &average, scratch, shared);

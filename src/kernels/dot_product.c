@@ -74,16 +74,11 @@ static void fill(const struct attnzoo_attention *problem, const struct attnzoo_s
     int64_t query_step = attnzoo_base_maximum(head_size(problem), 1);
     const float *queries = memory + strip->first_row * query_step;
     if (has_few_rows(problem, strip->tile)) {
-        int64_t key_head =
-            strip->tile->first_head / (problem->query.size[ATTNZOO_HEAD] / problem->key.size[ATTNZOO_HEAD]);
-        attnzoo_few_rows_score(strip, &problem->key, key_head, problem->scale, queries, query_step);
+        attnzoo_few_rows_score(strip, &problem->key, attnzoo_attention_key_head(problem, strip->tile), problem->scale,
+                               queries, query_step);
         return;
     }
     attnzoo_key_tile_products(problem, strip, queries, query_step, key_memory(problem, strip->tile, memory));
-    for (int64_t row = 0; problem->scale == 0.0f && row < strip->row_count; row++) {
-        float *scores = strip->scores + row * strip->step;
-        attnzoo_kernel_vectors()->scale(scores, scores, strip->key_count, 0.0f);
-    }
 }
 
 const struct attnzoo_score_source attnzoo_kernel_dot_product = {

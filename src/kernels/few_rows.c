@@ -11,7 +11,7 @@ enum {
     FEW_ROWS = 8,
     /* Elements of keys below which it does not matter, and calls of a BLAS are as good. */
     ELEMENTS_ENOUGH = 4096,
-    /* How far ahead keys are fetched: about as much as memory gives in the time that one line takes. */
+    /* How far ahead keys are fetched: the fastest of those tried between 1 and 32 KB. */
     BYTES_AHEAD = 6144
 };
 

@@ -31,11 +31,6 @@ bool attnzoo_key_tile_floats(const struct attnzoo_attention *problem, int64_t ke
     return attnzoo_base_multiply(rows, head_size(problem), floats);
 }
 
-static int64_t key_head(const struct attnzoo_attention *problem, const struct attnzoo_tile *tile)
-{
-    return tile->first_head / (problem->query.size[ATTNZOO_HEAD] / problem->key.size[ATTNZOO_HEAD]);
-}
-
 /* Behind the transposed ones. */
 static float *packed_keys(const struct attnzoo_attention *problem, const struct attnzoo_tile *tile, float *memory)
 {
@@ -47,8 +42,8 @@ void attnzoo_key_tile_open(const struct attnzoo_attention *problem, const struct
 {
     if (!tile->has_short_strips && attnzoo_grid_is_direct(&problem->key))
         return;
-    struct attnzoo_rows keys = attnzoo_grid_rows(&problem->key, tile->batch, key_head(problem, tile), tile->first_key,
-                                                 tile->key_count, packed_keys(problem, tile, memory));
+    struct attnzoo_rows keys = attnzoo_grid_rows(&problem->key, tile->batch, attnzoo_attention_key_head(problem, tile),
+                                                 tile->first_key, tile->key_count, packed_keys(problem, tile, memory));
     if (tile->has_short_strips)
         attnzoo_kernel_vectors()->transpose(memory, attnzoo_key_tile_transposed_step(tile->key_count), keys.data,
                                             keys.step, tile->key_count, head_size(problem));
@@ -58,7 +53,7 @@ void attnzoo_key_tile_products(const struct attnzoo_attention *problem, const st
                                const float *queries, int64_t query_step, float *memory)
 {
     const struct attnzoo_tile *tile = strip->tile;
-    float scale = problem->scale == 0.0f ? 1.0f : problem->scale;
+    float scale = attnzoo_attention_product_scale(problem);
     if (tile->has_short_strips) {
         attnzoo_blas_multiply(strip->row_count, strip->key_count, head_size(problem), scale, queries, query_step,
                               memory + strip->first_key, attnzoo_key_tile_transposed_step(tile->key_count),
@@ -67,8 +62,8 @@ void attnzoo_key_tile_products(const struct attnzoo_attention *problem, const st
     }
     struct attnzoo_rows keys = {packed_keys(problem, tile, memory), attnzoo_base_maximum(head_size(problem), 1)};
     if (attnzoo_grid_is_direct(&problem->key))
-        keys = attnzoo_grid_rows(&problem->key, tile->batch, key_head(problem, tile), tile->first_key, tile->key_count,
-                                 NULL);
+        keys = attnzoo_grid_rows(&problem->key, tile->batch, attnzoo_attention_key_head(problem, tile), tile->first_key,
+                                 tile->key_count, NULL);
     attnzoo_blas_multiply_transposed(strip->row_count, strip->key_count, head_size(problem), scale, queries, query_step,
                                      keys.data + strip->first_key * keys.step, keys.step, strip->scores, strip->step);
 }

@@ -21,10 +21,7 @@ bool attnzoo_key_tile_floats(const struct attnzoo_attention *problem, int64_t ke
 /** Packs a tile's keys, if they need it. */
 void attnzoo_key_tile_open(const struct attnzoo_attention *problem, const struct attnzoo_tile *tile, float *memory);
 
-/**
- * Fills a strip with problem.scale * queries [row_count, D] times its keys transposed. A scale of 0 counts as 1, for a
- * BLAS skips such a product, and a NaN in it would be lost: the source multiplies by 0 at its end.
- */
+/** Fills a strip with queries [row_count, D] times its keys transposed, by attnzoo_attention_product_scale(). */
 void attnzoo_key_tile_products(const struct attnzoo_attention *problem, const struct attnzoo_strip *strip,
                                const float *queries, int64_t query_step, float *memory);
 

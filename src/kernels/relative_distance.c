@@ -54,12 +54,6 @@ static void open_keys(const struct attnzoo_attention *problem, const struct attn
     attnzoo_key_tile_open(problem, tile, key_memory(problem, tile, memory));
 }
 
-static float product_scale(const struct attnzoo_attention *problem)
-{
-    /* With a scale of 0 a BLAS skips the product, and a NaN in it would be lost. */
-    return problem->scale == 0.0f ? 1.0f : problem->scale;
-}
-
 static void open_queries(const struct attnzoo_attention *problem, const struct attnzoo_tile *block, float *memory)
 {
     const struct attnzoo_relative_distance *relative = problem->source_data;
@@ -68,8 +62,9 @@ static void open_queries(const struct attnzoo_attention *problem, const struct a
     attnzoo_kernel_pack_queries(problem, block, NULL, 0, memory);
     /* No stray NaN may be left for a BLAS that multiplies what it overwrites by zero. */
     memset(scores, 0, (size_t)(rows * distance_count(problem)) * sizeof *scores);
-    attnzoo_blas_multiply_transposed(rows, distance_count(problem), head_size(problem), product_scale(problem), memory,
-                                     step, relative->keys, step, scores, distance_count(problem));
+    attnzoo_blas_multiply_transposed(rows, distance_count(problem), head_size(problem),
+                                     attnzoo_attention_product_scale(problem), memory, step, relative->keys, step,
+                                     scores, distance_count(problem));
 }
 
 /*
@@ -112,8 +107,6 @@ static void fill(const struct attnzoo_attention *problem, const struct attnzoo_s
         for (int64_t key = distances.near; key < distances.far; key++)
             scores[key] += by_distance[distances.first + key - distances.near];
         vectors->add_value(scores + distances.far, strip->key_count - distances.far, by_distance[count - 1]);
-        if (problem->scale == 0.0f)
-            vectors->scale(scores, scores, strip->key_count, 0.0f);
     }
 }
 

@@ -5,7 +5,9 @@
  * The source's memory, D floats a row:
  *
  *   | q + u of the block | a spare row | q + v of the block | a spare row | position scores of some rows
- *   | keys of the tile, if they are packed | rows of the table for the tile, transposed, if its strips are short |
+ *   | keys of the tile, transposed, if its strips are short | rows of the table for the tile, the same |
+ *
+ * Keys are projected by the mechanism, so they lie where a product can read them, and no others are packed.
  *
  * THE SHIFT. Query i and key j need table row p = M - 1 - (M - N + i - j) = N - 1 - i + j. Rows of queries i0 .. i1 and
  * keys j0 .. j1 need p from N - 1 - i1 + j0 on, and in the product of those queries with those table rows the scores of
@@ -143,8 +145,7 @@ static void multiply_table(const struct attnzoo_attention *problem, const struct
     int64_t step = table_step(tile->key_count);
     const float *queries = position_queries(problem, tile, memory) + part->first_row * columns;
     float *shifted = shift_memory(problem, tile, memory);
-    /* With a scale of 0 a BLAS skips the product, and a NaN in it would be lost. */
-    float scale = problem->scale == 0.0f ? 1.0f : problem->scale;
+    float scale = attnzoo_attention_product_scale(problem);
     if (transposes_table(tile)) {
         int64_t offset = first - table_row(problem, tile->first_query + tile->query_count - 1, tile->first_key);
         attnzoo_blas_multiply(part->row_count, known, columns, scale, queries, query_step,
@@ -195,10 +196,6 @@ static void fill(const struct attnzoo_attention *problem, const struct attnzoo_s
                                   .last_query = tile->first_query + query_in_block + rows - 1};
         add_positions(problem, strip, &part, memory);
         row += rows;
-    }
-    for (row = 0; problem->scale == 0.0f && row < strip->row_count; row++) {
-        float *scores = strip->scores + row * strip->step;
-        attnzoo_kernel_vectors()->scale(scores, scores, strip->key_count, 0.0f);
     }
 }
 

@@ -25,6 +25,15 @@ static void plan_positions_alone(struct multi_head_case *test, int64_t queries, 
                                                          .position_width = 1});
 }
 
+static void plan_distances_alone(struct multi_head_case *test, int64_t queries, int64_t keys, int64_t farthest)
+{
+    plan_positions_alone(test, queries, keys);
+    struct multi_head_sizes sizes = test->sizes;
+    sizes.flavor = REFERENCE_SHAW;
+    sizes.farthest = farthest;
+    multi_head_case_plan(test, sizes);
+}
+
 static void fill_positions_alone(struct multi_head_case *test)
 {
     struct random_source source = {3};
@@ -183,11 +192,7 @@ static void shaw_distances_are_key_less_query_and_clipped(void **state)
     (void)state;
     for (int64_t row = 0; row < 5; row++) {
         struct multi_head_case test;
-        plan_positions_alone(&test, 4, 7);
-        struct multi_head_sizes sizes = test.sizes;
-        sizes.flavor = REFERENCE_SHAW;
-        sizes.farthest = 2;
-        multi_head_case_plan(&test, sizes);
+        plan_distances_alone(&test, 4, 7, 2);
         struct random_source source = {8};
         multi_head_case_allocate(&test);
         multi_head_case_fill(&test, &source, 1.0);
@@ -239,11 +244,7 @@ static void a_nan_by_distance_stays_in_the_rows_that_use_it(void **state)
         for (int64_t row = 0; row < 5; row += 4) {
             struct multi_head_case test;
             struct random_source source = {6};
-            plan_positions_alone(&test, 4, 4);
-            struct multi_head_sizes sizes = test.sizes;
-            sizes.flavor = REFERENCE_SHAW;
-            sizes.farthest = 2;
-            multi_head_case_plan(&test, sizes);
+            plan_distances_alone(&test, 4, 4, 2);
             test.base.causal = true;
             test.base.scale = scales[i];
             multi_head_case_allocate(&test);
@@ -264,11 +265,7 @@ static void a_nan_by_a_distance_that_no_query_sees_stays_out(void **state)
     for (int i = 0; i < 2; i++) {
         struct multi_head_case test;
         struct random_source source = {7};
-        plan_positions_alone(&test, 4, 4);
-        struct multi_head_sizes sizes = test.sizes;
-        sizes.flavor = REFERENCE_SHAW;
-        sizes.farthest = 1;
-        multi_head_case_plan(&test, sizes);
+        plan_distances_alone(&test, 4, 4, 1);
         attention_case_plan_boolean(&test.base, 1, 1, 4, 4);
         multi_head_case_allocate(&test);
         multi_head_case_fill(&test, &source, 1.0);

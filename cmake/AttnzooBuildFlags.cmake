@@ -4,6 +4,10 @@
 include(CheckCCompilerFlag)
 include(CheckCSourceCompiles)
 include(CheckLinkerFlag)
+include(CheckPIESupported)
+
+# Position-independent code alone does not make a position-independent program where the linker is not told, too.
+check_pie_supported(LANGUAGES C)
 
 add_library(attnzoo_build_flags INTERFACE)
 
@@ -59,6 +63,8 @@ else()
         if(CMAKE_C_FLAGS MATCHES "(^| )-O([1-9sz]|fast)")
             set(is_optimised "$<NOT:$<CONFIG:Debug>>")
         endif()
-        target_compile_definitions(attnzoo_build_flags INTERFACE "$<${is_optimised}:_FORTIFY_SOURCE=2>")
+        # Not for C++, of which nothing is installed and whose flags are others.
+        target_compile_definitions(attnzoo_build_flags
+            INTERFACE "$<$<AND:$<COMPILE_LANGUAGE:C>,${is_optimised}>:_FORTIFY_SOURCE=2>")
     endif()
 endif()

@@ -9,6 +9,8 @@
  *   attnzoo_state     what a mechanism carries from one call to the next        attnzoo/state.h
  *   attnzoo_executor  threads and scratch memory                                attnzoo/executor.h
  *
+ * Views also come from and go to DLPack tensors (attnzoo/dlpack.h).
+ *
  * Every mechanism is used the same way: query, key, value, mask and state go in; the context and, where
  * asked for, the attention come out.
  *
@@ -35,6 +37,7 @@
 #ifndef ATTNZOO_ATTNZOO_H
 #define ATTNZOO_ATTNZOO_H
 
+#include "dlpack.h"
 #include "executor.h"
 #include "introspection.h"
 #include "mask.h"

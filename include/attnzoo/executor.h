@@ -22,8 +22,11 @@ typedef struct attnzoo_executor attnzoo_executor;
  * itself. Where the BLAS has only one setting for the whole process (OpenBLAS built on pthreads, BLIS),
  * it stands at 1 while any forward call runs and is as it was when the last one returns. An application
  * that sets it while a call runs is heeded, unless it sets it to 1, which cannot be told from the library's own
- * setting. fork() waits until running calls have returned, but with OpenBLAS, which looks after its own
- * locks. A child forked while another thread is inside a call finds it at 1 until its own first forward call.
+ * setting. fork() waits until the calls that run in other threads have returned, as the BLAS' locks are not looked
+ * after by all that have some. For the same reason a signal handler that interrupted a call must not fork().
+ *
+ * All threads of a call round, and treat subnormal numbers, as the calling thread does at the time. A thread that is
+ * cancelled inside a call ends at its first cancellation point after it.
  *
  * @param executor      receives the new executor on success, which the caller owns; untouched otherwise.
  * @param thread_count  how many threads work on a call, the calling one included; 0 for as many as the

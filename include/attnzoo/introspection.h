@@ -27,6 +27,7 @@ enum {
 
 /** What can be asked of a thing. An int32_t wherever one is passed. */
 enum {
+    /** The name by which functions take the thing. */
     ATTNZOO_FIELD_NAME = 0,
     /** One line of English. */
     ATTNZOO_FIELD_SUMMARY = 1,
@@ -50,8 +51,11 @@ enum {
 ATTNZOO_API int32_t attnzoo_mechanism_count(void);
 
 /**
- * The name of a mechanism, 0 the first; NULL if index is out of range. Static, not to be freed. The order is
- * that of the library's table and may change between versions. Threads: any. Since 1.0.
+ * The name of a mechanism. The order is that of the library's table and may change between versions.
+ *
+ * @param index  0 the first.
+ * @return a static string, not to be freed; NULL if index is out of range.
+ * Threads: any. Since 1.0.
  */
 ATTNZOO_API const char *attnzoo_mechanism_name(int32_t index);
 
@@ -59,7 +63,10 @@ ATTNZOO_API const char *attnzoo_mechanism_name(int32_t index);
  * How many items of a kind a mechanism has: ATTNZOO_ITEM_OPTION gives its number of options, and so on. For
  * inputs and outputs it is one more than the highest place that the mechanism uses.
  *
- * @return -1 if there is no such mechanism or kind. Threads: any. Since 1.0.
+ * @param mechanism  a mechanism's name.
+ * @param item       an ATTNZOO_ITEM_ number.
+ * @return how many; -1 if there is no such mechanism or kind.
+ * Threads: any. Since 1.0.
  */
 ATTNZOO_API int32_t attnzoo_item_count(const char *mechanism, int32_t item);
 

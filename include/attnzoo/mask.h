@@ -11,7 +11,8 @@
  * use positions; lengths and dense masks use plain indices.
  *
  * WHAT IS GUARANTEED
- *  - A query that may see no key gets context 0, attention 0 and log-sum-exp -infinity, never NaN.
+ *  - A query that may see no key gets context 0, attention 0 and log-sum-exp -infinity, never NaN. (Where a mechanism
+ *    has a projection of the context, the 0 goes through it: what comes out is the bias.)
  *  - Keys and values beyond a key length, or outside causal and window for every query of a call, are never
  *    read (but that a key/value cache keeps what is before the key length, for later calls). A key that a dense mask
  *    hides from every query of its batch and head cannot change the result, whatever it holds.
@@ -92,6 +93,7 @@ ATTNZOO_API attnzoo_status attnzoo_mask_set_alignment(attnzoo_mask *mask, int32_
  * Sets the offset itself, one for every batch: query i stands at offset + i. Negative is legal. Replaces
  * the alignment.
  *
+ * @param offset  the position of query 0.
  * @return OK; INVALID_ARGUMENT: mask is NULL.
  * Since 1.0.
  */
@@ -117,7 +119,7 @@ ATTNZOO_API attnzoo_status attnzoo_mask_set_query_offsets(attnzoo_mask *mask, co
 ATTNZOO_API attnzoo_status attnzoo_mask_set_key_lengths(attnzoo_mask *mask, const attnzoo_tensor *lengths);
 
 /**
- * Query lengths: in batch b queries i >= lengths[b] see nothing, so their context and attention are 0.
+ * Query lengths: in batch b queries i >= lengths[b] see nothing, like any query that may see no key.
  * A length of 0 is legal; the forward call refuses one that is negative or above N.
  *
  * @param lengths  [B], int32 or int64; or NULL.

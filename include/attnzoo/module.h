@@ -28,8 +28,11 @@ typedef struct attnzoo_state attnzoo_state;
 
 /** Places of the inputs in attnzoo_module_forward_slots(). Later versions add places at the end. */
 enum {
+    /** What is looked for. */
     ATTNZOO_INPUT_QUERY = 0,
+    /** What it is found by. */
     ATTNZOO_INPUT_KEY = 1,
+    /** What is found. */
     ATTNZOO_INPUT_VALUE = 2,
     /** relative_multi_head, flavor=transformer_xl: the table of positions, [P, E] or [B, P, E]. */
     ATTNZOO_INPUT_POSITION = 3
@@ -37,7 +40,9 @@ enum {
 
 /** Places of the outputs in attnzoo_module_forward_slots(). Later versions add places at the end. */
 enum {
+    /** The values, summed by the attention. */
     ATTNZOO_OUTPUT_CONTEXT = 0,
+    /** The weight of each key for each query. */
     ATTNZOO_OUTPUT_ATTENTION = 1,
     /** The natural logarithm of the sum of exp(score) over the keys that a query sees. */
     ATTNZOO_OUTPUT_LOG_SUM_EXP = 2

@@ -9,7 +9,8 @@
  * A key/value cache grows: each call appends the projected keys and values of its M keys and attends over all
  * T + M of them, so that masks, attention and positions count the T kept ones first. Keys beyond a key length
  * of the call are kept as zeros. A prompt in one call and then one token a call come to what one causal call over
- * everything would, but for rounding.
+ * everything would, but for rounding. So does a call with an empty cache: under a causal or window mask more keys are
+ * projected, in products of another size, than without one.
  *
  * An alignment belongs to one utterance: every call until the next reset must have the same keys and values. Their
  * projections are made once and kept, and made anew when a call brings a view of other memory; so memory
@@ -98,6 +99,7 @@ ATTNZOO_API attnzoo_status attnzoo_state_field_shape(const attnzoo_state *state,
 /**
  * Copies a field out.
  *
+ * @param field   the field's number, 0 the first.
  * @param values  of the shape that attnzoo_state_field_shape() tells; float32, float16 or bfloat16, any strides that do
  *                not repeat an element.
  * @return OK; INVALID_ARGUMENT: NULL, no such field, values is read-only; SHAPE_MISMATCH; DTYPE_MISMATCH; OVERLAP:

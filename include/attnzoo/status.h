@@ -14,7 +14,9 @@ ATTNZOO_BEGIN_DECLARATIONS
  */
 typedef int32_t attnzoo_status;
 
+/** The status codes. */
 enum {
+    /** Success. */
     ATTNZOO_STATUS_OK = 0,
     /** An argument breaks a rule: NULL where a handle is needed, a negative size, a number out of bounds. */
     ATTNZOO_STATUS_INVALID_ARGUMENT = 1,
@@ -39,6 +41,7 @@ enum {
 /**
  * The name of a status code, such as "shape mismatch"; "unknown status" for a number that is none.
  *
+ * @param status  what a call returned.
  * @return a static string, never NULL; not to be freed.
  * Threads: any. Since 1.0.
  */

@@ -1,5 +1,6 @@
 /*
- * attnzoo/tensor.h: tensor views. A view describes memory that the caller owns; it never copies or frees it.
+ * attnzoo/tensor.h: tensor views. A view describes memory that the caller owns; it never copies or frees it. (A view made
+ * from a DLPack tensor owns that tensor: attnzoo/dlpack.h.)
  */
 #ifndef ATTNZOO_TENSOR_H
 #define ATTNZOO_TENSOR_H
@@ -14,6 +15,7 @@ typedef struct attnzoo_tensor attnzoo_tensor;
 
 /** Element types. An int32_t wherever one is passed. */
 enum {
+    /** IEEE 754 binary32. */
     ATTNZOO_DTYPE_FLOAT32 = 1,
     /** IEEE 754 binary16. */
     ATTNZOO_DTYPE_FLOAT16 = 2,
@@ -21,19 +23,32 @@ enum {
     ATTNZOO_DTYPE_BFLOAT16 = 3,
     /** One byte an element: 0 is false, anything else true. */
     ATTNZOO_DTYPE_BOOL = 4,
+    /** For lengths, offsets, segments and masks, as int64 is. */
     ATTNZOO_DTYPE_INT32 = 5,
+    /** For lengths, offsets, segments and masks. */
     ATTNZOO_DTYPE_INT64 = 6
 };
 
+/** What bounds a view. */
 enum {
     /** The most axes a view may have. */
     ATTNZOO_RANK_MAX = 8
 };
 
-/** Bytes an element of this type takes; 0 for a number that is no element type. Threads: any. Since 1.0. */
+/**
+ * Bytes an element of this type takes; 0 for a number that is no element type.
+ *
+ * @param dtype  an ATTNZOO_DTYPE_ number.
+ * Threads: any. Since 1.0.
+ */
 ATTNZOO_API int64_t attnzoo_dtype_size(int32_t dtype);
 
-/** The name of an element type, such as "float32"; "unknown" for a number that is none. Threads: any. Since 1.0. */
+/**
+ * The name of an element type, such as "float32"; "unknown" for a number that is none. A static string.
+ *
+ * @param dtype  an ATTNZOO_DTYPE_ number.
+ * Threads: any. Since 1.0.
+ */
 ATTNZOO_API const char *attnzoo_dtype_name(int32_t dtype);
 
 /**
@@ -80,6 +95,7 @@ ATTNZOO_API attnzoo_status attnzoo_tensor_assign_readonly(attnzoo_tensor *tensor
 /**
  * Points a view at other memory of the same type, shape and strides, without allocating.
  *
+ * @param data  the element at index 0 of every axis, as in attnzoo_tensor_create().
  * @return OK; INVALID_ARGUMENT: tensor is NULL, data is NULL though there are elements, data is misaligned,
  *         or the memory would pass the end of the address space.
  * Threads: not beside any other use of this view. Since 1.0.
@@ -95,10 +111,20 @@ ATTNZOO_API int32_t attnzoo_tensor_dtype(const attnzoo_tensor *tensor);
 /** The number of axes; 0 if tensor is NULL. Threads: any. Since 1.0. */
 ATTNZOO_API int32_t attnzoo_tensor_rank(const attnzoo_tensor *tensor);
 
-/** The size of an axis, 0 the outermost; -1 if tensor is NULL or has no such axis. Threads: any. Since 1.0. */
+/**
+ * The size of an axis; -1 if tensor is NULL or has no such axis.
+ *
+ * @param axis  0 the outermost.
+ * Threads: any. Since 1.0.
+ */
 ATTNZOO_API int64_t attnzoo_tensor_size(const attnzoo_tensor *tensor, int32_t axis);
 
-/** The stride of an axis in elements; 0 if tensor is NULL or has no such axis. Threads: any. Since 1.0. */
+/**
+ * The stride of an axis in elements; 0 if tensor is NULL or has no such axis.
+ *
+ * @param axis  0 the outermost.
+ * Threads: any. Since 1.0.
+ */
 ATTNZOO_API int64_t attnzoo_tensor_stride(const attnzoo_tensor *tensor, int32_t axis);
 
 /** How many elements the view has, the product of its sizes; 0 if tensor is NULL. Threads: any. Since 1.0. */

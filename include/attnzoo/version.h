@@ -6,9 +6,11 @@
 
 #include "api.h"
 
-/** The version of this header. The library's own is told by attnzoo_version_number(). */
+/** The version of this header: another number breaks programs. attnzoo_version_number() tells the library's own. */
 #define ATTNZOO_VERSION_MAJOR 1
+/** The version of this header: a higher number has more functions. */
 #define ATTNZOO_VERSION_MINOR 0
+/** The version of this header: a higher number has faults mended. */
 #define ATTNZOO_VERSION_PATCH 0
 /** Major * 10000 + minor * 100 + patch. */
 #define ATTNZOO_VERSION_NUMBER (ATTNZOO_VERSION_MAJOR * 10000 + ATTNZOO_VERSION_MINOR * 100 + ATTNZOO_VERSION_PATCH)

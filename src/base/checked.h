@@ -16,6 +16,12 @@ static inline bool attnzoo_base_add(int64_t a, int64_t b, int64_t *sum)
     return !__builtin_add_overflow(a, b, sum);
 }
 
+/** The bytes that so many floats take; false where they pass what can be addressed, be it 32 bits or 64. */
+static inline bool attnzoo_base_float_bytes(int64_t count, int64_t *bytes)
+{
+    return attnzoo_base_multiply(count, (int64_t)sizeof(float), bytes) && (uint64_t)*bytes <= SIZE_MAX / 2;
+}
+
 static inline int64_t attnzoo_base_minimum(int64_t a, int64_t b)
 {
     return a < b ? a : b;

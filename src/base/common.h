@@ -10,6 +10,7 @@
 #endif
 
 #ifndef _GNU_SOURCE
+/* The C library's own name. NOLINTNEXTLINE(bugprone-reserved-identifier,cert-dcl37-c,cert-dcl51-cpp) */
 #define _GNU_SOURCE 1
 #endif
 

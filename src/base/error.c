@@ -25,7 +25,7 @@ attnzoo_status attnzoo_base_fail(attnzoo_status status, const char *format, ...)
         used = 0;
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(error_text + used, (size_t)(TEXT_SIZE - used), format, arguments);
+    (void)vsnprintf(error_text + used, (size_t)(TEXT_SIZE - used), format, arguments);
     va_end(arguments);
     return status;
 }

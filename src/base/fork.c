@@ -49,3 +49,13 @@ uint32_t attnzoo_base_fork_generation(void)
 {
     return atomic_load_explicit(&generation, memory_order_relaxed);
 }
+
+void attnzoo_base_fork_hold(void)
+{
+    pthread_mutex_lock(&watch_lock);
+}
+
+void attnzoo_base_fork_let(void)
+{
+    pthread_mutex_unlock(&watch_lock);
+}

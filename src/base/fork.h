@@ -15,4 +15,8 @@ attnzoo_status attnzoo_base_fork_watch(void);
 /** A number that differs between a process and the children forked from it since the watch began. */
 uint32_t attnzoo_base_fork_generation(void);
 
+/** Between these, no thread of the process forks: what is half made here would stay so in the child. */
+void attnzoo_base_fork_hold(void);
+void attnzoo_base_fork_let(void);
+
 #endif

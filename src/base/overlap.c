@@ -16,7 +16,8 @@ static struct reach reach_of(const struct attnzoo_view *view)
     int64_t element_size = attnzoo_base_dtype_size(view->dtype);
     struct reach reach = {.first = (uintptr_t)view->data, .end = (uintptr_t)view->data + (uintptr_t)element_size};
     for (int32_t axis = 0; axis < view->rank; axis++) {
-        int64_t length = view->strides[axis] * element_size * (view->shape[axis] - 1);
+        /* A stride that leads nowhere may be any number. */
+        int64_t length = view->shape[axis] == 1 ? 0 : view->strides[axis] * element_size * (view->shape[axis] - 1);
         if (length < 0)
             reach.first += (uintptr_t)length;
         else
@@ -40,9 +41,10 @@ static struct span measure(const struct attnzoo_view *view)
     span.first = reach_of(view).first;
     span.axis_count = 0;
     for (int32_t axis = 0; axis < view->rank; axis++) {
-        int64_t size = view->shape[axis], stride = view->strides[axis] * element_size;
+        int64_t size = view->shape[axis];
         if (size <= 1)
             continue;
+        int64_t stride = view->strides[axis] * element_size;
         if (stride < 0)
             stride = -stride;
         int32_t place = span.axis_count++;

@@ -53,6 +53,7 @@ static int32_t read_thread_limit(const char *config)
         return openblas_get_num_threads() < 1 ? 1 : openblas_get_num_threads();
     /* Any OpenBLAS ends the process when more threads call it than it has buffers for; it says how many it has. */
     const char *limit = strstr(config, "MAX_THREADS=");
+    /* OpenBLAS wrote it itself; anything but a number is 0. NOLINTNEXTLINE(cert-err34-c) */
     int threads = limit != NULL ? atoi(limit + strlen("MAX_THREADS=")) : THREAD_LIMIT;
     return threads < 1 ? 1 : threads > THREAD_LIMIT ? THREAD_LIMIT : threads;
 }
@@ -65,12 +66,14 @@ static int64_t read_work_without_copy(const char *config)
 {
     static const char *const cores[] = {"SkylakeX", "Cooperlake", "SapphireRapids"};
     const char *core = attnzoo_blas_has_openblas() && openblas_get_corename != NULL ? openblas_get_corename() : "";
+    /* Sound as long as the program does not change its environment. NOLINTNEXTLINE(concurrency-mt-unsafe) */
     const char *forced = getenv("ATTNZOO_PRODUCTS");
     if (forced != NULL && strcmp(forced, "small") == 0)
         return SMALL_WORK;
     if (forced != NULL && strcmp(forced, "large") == 0)
         return 0;
     int major = 0, minor = 0, patch = 0;
+    /* NOLINTNEXTLINE(cert-err34-c) as above */
     bool is_known = sscanf(config, "OpenBLAS %d.%d.%d", &major, &minor, &patch) == 3;
     bool is_new = is_known && (major > 0 || minor > 3 || (minor == 3 && patch >= 21));
     for (size_t i = 0; is_new && i < sizeof cores / sizeof cores[0]; i++)

@@ -18,11 +18,12 @@ static pthread_mutex_t span_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t span_closed = PTHREAD_COND_INITIALIZER;
 static int32_t threads_inside;
 static int32_t spans_open;
+/* What of these two is this thread's own. */
+static _Thread_local int32_t threads_of_thread;
+static _Thread_local int32_t spans_of_thread;
 /* Forks that wait for spans to close; no span opens meanwhile. */
 static int32_t forks_waiting;
 static int64_t application_setting;
-/* A fork left the setting at 1 in the child while a span was open. */
-static bool setting_is_owed;
 static bool is_watching;
 
 static int64_t get_process_setting(void)
@@ -47,10 +48,10 @@ void attnzoo_blas_open(int32_t threads)
     while (forks_waiting > 0 || (threads_inside > 0 && threads_inside + threads > limit))
         pthread_cond_wait(&span_closed, &span_lock);
     threads_inside += threads;
+    threads_of_thread += threads;
+    spans_of_thread++;
     if (spans_open++ == 0) {
-        if (!setting_is_owed)
-            application_setting = get_process_setting();
-        setting_is_owed = false;
+        application_setting = get_process_setting();
         if (application_setting > 1)
             set_process_setting(1);
     }
@@ -68,6 +69,8 @@ void attnzoo_blas_close(int32_t threads)
 {
     pthread_mutex_lock(&span_lock);
     threads_inside -= threads;
+    threads_of_thread -= threads;
+    spans_of_thread--;
     if (--spans_open == 0)
         restore_setting();
     pthread_cond_broadcast(&span_closed);
@@ -91,15 +94,19 @@ void attnzoo_blas_leave(int32_t entered)
 }
 
 /*
- * A BLAS that does not look after its own locks (BLIS 0.9) must not be in the middle of a product: the child would wait for
- * ever for a lock that a thread of the parent held. OpenBLAS looks after its own.
+ * No product may be under way: the child would wait for ever for a lock of the BLAS that a thread of the parent held.
+ * OpenBLAS, too, has one: that of its buffers, which its own fork handler leaves alone. A thread that forks from a
+ * signal handler inside a span cannot wait for itself.
  */
 static void lock_before_fork(void)
 {
+    int cancel_state;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
     pthread_mutex_lock(&span_lock);
     forks_waiting++;
-    while (!attnzoo_blas_has_openblas() && threads_inside > 0)
+    while (spans_of_thread == 0 && spans_open > 0)
         pthread_cond_wait(&span_closed, &span_lock);
+    pthread_setcancelstate(cancel_state, NULL);
 }
 
 static void unlock_in_parent(void)
@@ -109,13 +116,11 @@ static void unlock_in_parent(void)
     pthread_mutex_unlock(&span_lock);
 }
 
-/* The spans that other threads of the parent had open will never close here. The setting is given back by the
- * next span: setting it here could start BLAS threads in the middle of a fork. */
-static void forget_in_child(void)
+/* The forking thread is the only one there is. */
+static void forget_others_in_child(void)
 {
-    setting_is_owed = setting_is_owed || spans_open > 0;
-    spans_open = 0;
-    threads_inside = 0;
+    threads_inside = threads_of_thread;
+    spans_open = spans_of_thread;
     forks_waiting = 0;
     pthread_cond_init(&span_closed, NULL);
     pthread_mutex_unlock(&span_lock);
@@ -126,7 +131,7 @@ attnzoo_status attnzoo_blas_watch(void)
     attnzoo_status status = ATTNZOO_STATUS_OK;
     pthread_mutex_lock(&span_lock);
     if (!is_watching) {
-        is_watching = pthread_atfork(lock_before_fork, unlock_in_parent, forget_in_child) == 0;
+        is_watching = pthread_atfork(lock_before_fork, unlock_in_parent, forget_others_in_child) == 0;
         if (!is_watching)
             status = attnzoo_base_fail(ATTNZOO_STATUS_OUT_OF_MEMORY, "could not register a fork handler");
     }

@@ -26,6 +26,9 @@ enum {
 struct attnzoo_tensor {
     uint32_t kind;
     struct attnzoo_view view;
+    /** What holds the memory, given back when the view shows it no longer; NULL where that is the caller's affair. */
+    void *owned;
+    void (*give_back)(void *owned);
 };
 
 struct attnzoo_mask {
@@ -74,6 +77,10 @@ void attnzoo_core_read_elements(float *destination, const struct attnzoo_view *v
 
 /** Checks that a view may be written: not read-only, of floats, no two elements in one place. */
 attnzoo_status attnzoo_core_check_writable(const struct attnzoo_view *view, const char *name);
+
+/** Makes a handle of a view that was checked. On success it owns owned, which may be NULL. */
+attnzoo_status attnzoo_core_tensor_create(attnzoo_tensor **tensor, const struct attnzoo_view *view, void *owned,
+                                          void (*give_back)(void *owned));
 
 /** Makes a module of a mechanism, which need not be in the registry. */
 attnzoo_status attnzoo_core_module_create(attnzoo_module **module, const struct attnzoo_mechanism *mechanism);

@@ -203,7 +203,7 @@ attnzoo_status attnzoo_module_set_parameter(attnzoo_module *module, const char *
                     attnzoo_base_shape_text(shape, view->rank, view->shape), spec->shape);
     int64_t bytes;
     int64_t count = attnzoo_base_maximum(attnzoo_base_view_element_count(view), 1);
-    float *data = attnzoo_base_multiply(count, (int64_t)sizeof(float), &bytes) ? malloc((size_t)bytes) : NULL;
+    float *data = attnzoo_base_float_bytes(count, &bytes) ? malloc((size_t)bytes) : NULL;
     if (data == NULL)
         return attnzoo_base_fail_memory((uint64_t)count * sizeof(float));
     struct attnzoo_parameter_value value = {.data = data};

@@ -55,7 +55,7 @@ static attnzoo_status read_bool(const struct attnzoo_option_spec *spec, const ch
 static attnzoo_status read_choice(const struct attnzoo_option_spec *spec, const char *text, double *number)
 {
     const char *choice = spec->bounds_text;
-    for (double index = 0.0;; index += 1.0) {
+    for (int index = 0;; index++) {
         size_t length = strcspn(choice, "|");
         if (strlen(text) == length && memcmp(choice, text, length) == 0) {
             *number = index;

@@ -57,7 +57,9 @@ attnzoo_status attnzoo_fill_sinusoidal_positions(attnzoo_tensor *table, int64_t 
                         (attnzoo_base_multiply(rows - 1, step, &reach) && attnzoo_base_add(first, reach, &last)),
                     ATTNZOO_STATUS_INVALID_ARGUMENT,
                     "positions from %" PRId64 " in %" PRId64 " steps of %" PRId64 " pass 63 bits", first, rows, step);
-    for (int64_t row = 0; row < rows; row++)
+    /* Rows without elements may be more than can be walked over. */
+    bool is_empty = attnzoo_base_view_element_count(view) == 0;
+    for (int64_t row = 0; row < rows && !is_empty; row++)
         fill_row(&grid, row, (double)(first + row * step), arrangement);
     return ATTNZOO_STATUS_OK;
 }

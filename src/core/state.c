@@ -19,11 +19,12 @@ static void free_content(struct attnzoo_state_content *content)
 
 static attnzoo_status allocate_field(const struct attnzoo_state_content *content, struct attnzoo_state_field *field)
 {
-    int64_t count, bytes;
-    bool fits = attnzoo_base_multiply(content->batch, field->heads, &count) &&
-                attnzoo_base_multiply(count, content->capacity, &count) &&
-                attnzoo_base_multiply(count, field->columns, &count) &&
-                attnzoo_base_multiply(count, (int64_t)sizeof(float), &bytes) && (uint64_t)bytes <= SIZE_MAX / 2;
+    int64_t bytes;
+    /* The batch comes last: where it is 0, the strides of its entries must fit all the same. */
+    bool fits = attnzoo_base_multiply(content->capacity, (int64_t)sizeof(float), &bytes) &&
+                attnzoo_base_multiply(bytes, field->columns, &bytes) &&
+                attnzoo_base_multiply(bytes, field->heads, &bytes) &&
+                attnzoo_base_multiply(bytes, content->batch, &bytes) && (uint64_t)bytes <= SIZE_MAX / 2;
     ATTNZOO_REQUIRE(fits, ATTNZOO_STATUS_INVALID_ARGUMENT,
                     "a batch of %" PRId64 " and a capacity of %" PRId64 " pass what can be addressed", content->batch,
                     content->capacity);
@@ -127,9 +128,9 @@ static void copy_field(struct attnzoo_state_content *destination, const struct a
 {
     const struct attnzoo_state_field *to = &destination->fields[number], *from = &source->fields[number];
     size_t bytes = (size_t)(source->length * from->columns) * sizeof(float);
-    for (int64_t head = 0; head < source->batch * from->heads; head++)
-        memcpy(to->data + head * destination->capacity * to->columns,
-               from->data + head * source->capacity * from->columns, bytes);
+    int64_t step_to = destination->capacity * to->columns, step_from = source->capacity * from->columns;
+    for (int64_t head = 0; head < source->batch * from->heads && bytes > 0; head++)
+        memcpy(to->data + head * step_to, from->data + head * step_from, bytes);
 }
 
 attnzoo_status attnzoo_state_copy(attnzoo_state *destination, const attnzoo_state *source)

@@ -35,8 +35,9 @@ static struct attnzoo_view stored_view(const struct attnzoo_state_content *conte
     const struct attnzoo_state_field *field = &content->fields[number];
     struct attnzoo_view view = {.data = (char *)field->data, .rank = rank, .dtype = ATTNZOO_DTYPE_FLOAT32};
     memcpy(view.shape, shape, (size_t)rank * sizeof *shape);
-    const int64_t strides[] = {field->heads * content->capacity * field->columns, content->capacity * field->columns,
-                               field->columns, 1};
+    /* In this order: room for any number of keys takes no memory where these have no columns. */
+    int64_t per_head = content->capacity * field->columns;
+    const int64_t strides[] = {field->heads * per_head, per_head, field->columns, 1};
     memcpy(view.strides, strides, sizeof strides);
     return view;
 }

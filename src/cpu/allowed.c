@@ -57,6 +57,7 @@ static int32_t lower_to_group_quotas(int32_t count)
         char path[PATH_SIZE], limit[TEXT_SIZE];
         long long quota, period;
         int length = snprintf(path, sizeof path, "/sys/fs/cgroup%s/cpu.max", group);
+        /* The numbers here are the kernel's. NOLINTNEXTLINE(cert-err34-c) */
         if (length < (int)sizeof path && read_text(path, limit) && sscanf(limit, "%lld %lld", &quota, &period) == 2)
             count = lower_to_quota(count, quota, period);
         char *last = strrchr(group, '/');
@@ -71,9 +72,11 @@ static int32_t lower_to_legacy_quota(int32_t count)
 {
     char quota_text[TEXT_SIZE], period_text[TEXT_SIZE];
     long long quota, period;
+    /* NOLINTBEGIN(cert-err34-c) as above */
     if (read_text("/sys/fs/cgroup/cpu/cpu.cfs_quota_us", quota_text) && sscanf(quota_text, "%lld", &quota) == 1 &&
         read_text("/sys/fs/cgroup/cpu/cpu.cfs_period_us", period_text) && sscanf(period_text, "%lld", &period) == 1)
         return lower_to_quota(count, quota, period);
+    /* NOLINTEND(cert-err34-c) */
     return count;
 }
 

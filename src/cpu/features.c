@@ -36,12 +36,13 @@ static enum attnzoo_cpu_path detect_path(void)
 static void detect(void)
 {
     chosen_path = detect_path();
+    /* Sound as long as the program does not change its environment. NOLINTNEXTLINE(concurrency-mt-unsafe) */
     const char *forced = getenv("ATTNZOO_CPU");
     for (int path = ATTNZOO_CPU_BASELINE; forced != NULL && path < (int)chosen_path; path++)
         if (strcmp(forced, attnzoo_cpu_path_name((enum attnzoo_cpu_path)path)) == 0)
             chosen_path = (enum attnzoo_cpu_path)path;
     long bytes = sysconf(_SC_LEVEL2_CACHE_SIZE);
-    second_level_cache = bytes > 0 ? bytes : 256 * 1024;
+    second_level_cache = bytes > 0 ? bytes : 256L * 1024;
 }
 
 enum attnzoo_cpu_path attnzoo_cpu_path(void)

@@ -229,7 +229,7 @@ attnzoo_status attnzoo_attention_make_plan(struct attnzoo_attention_plan *plan, 
     *plan = (struct attnzoo_attention_plan){
         .problem = problem,
         .context_columns = problem->value.size[ATTNZOO_COLUMN],
-        .keeps_scores = problem->wants_attention && !problem->averages_heads &&
+        .keeps_scores = problem->wants_attention && !problem->averages_heads && problem->key.size[ATTNZOO_ROW] > 0 &&
                         attention->dtype == ATTNZOO_DTYPE_FLOAT32 && attention->stride[ATTNZOO_COLUMN] == 1,
         .may_hide = problem->mask.is_dense || attnzoo_mask_has_spans(&problem->mask)};
     if (is_empty(problem))

@@ -13,6 +13,9 @@
  * Fetched keys are not wanted again soon: on their way out they need not pass through the larger caches.
  */
 
+/* Numbers of lanes are multiplied as int and added to places as int64_t; all of them are small.
+ * NOLINTBEGIN(bugprone-implicit-widening-of-multiplication-result) */
+
 /* The first count elements, the rest 0. */
 static inline lanes NAMED(widen_part)(const ELEMENT *source, int64_t count)
 {
@@ -172,3 +175,5 @@ static void NAMED(add)(const struct attnzoo_few_rows *product, float *context, i
 #undef LINE
 #undef NAMED
 #undef WIDEN
+
+/* NOLINTEND(bugprone-implicit-widening-of-multiplication-result) */

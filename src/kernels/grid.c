@@ -12,12 +12,14 @@
 struct attnzoo_grid attnzoo_grid_of(const struct attnzoo_view *view)
 {
     struct attnzoo_grid grid = {.data = view->data, .size = {1, 1, 1, 1}, .dtype = view->dtype};
+    /* Strides that lead to no element may be any number. */
+    bool is_empty = attnzoo_base_view_element_count(view) == 0;
     for (int32_t axis = 0; axis < view->rank; axis++) {
         int32_t place = ATTNZOO_GRID_RANK - view->rank + axis;
         grid.size[place] = view->shape[axis];
-        grid.stride[place] = view->shape[axis] > 1 ? view->strides[axis] : 0;
+        grid.stride[place] = view->shape[axis] > 1 && !is_empty ? view->strides[axis] : 0;
     }
-    if (grid.size[ATTNZOO_COLUMN] <= 1)
+    if (grid.size[ATTNZOO_COLUMN] <= 1 || is_empty)
         grid.stride[ATTNZOO_COLUMN] = 1;
     return grid;
 }
@@ -81,6 +83,9 @@ void attnzoo_grid_copy_rows(float *memory, const struct attnzoo_grid *grid, int6
                             int64_t count)
 {
     int64_t columns = grid->size[ATTNZOO_COLUMN];
+    /* Without elements there may be no memory to step through. */
+    if (columns == 0)
+        return;
     /* Rows that lie one behind the other are one long row. */
     bool is_whole = grid->stride[ATTNZOO_COLUMN] == 1 && grid->stride[ATTNZOO_ROW] == columns;
     int64_t pieces = is_whole && count > 0 ? 1 : count, length = is_whole ? count * columns : columns;
@@ -89,10 +94,16 @@ void attnzoo_grid_copy_rows(float *memory, const struct attnzoo_grid *grid, int6
                              grid->dtype, grid->stride[ATTNZOO_COLUMN], length);
 }
 
+/* In bytes, from one of so many elements to the next. The stride of a single one leads nowhere and may be any number. */
+static int64_t step_of(int64_t stride, int32_t dtype, int64_t count)
+{
+    return count > 1 ? stride * attnzoo_base_dtype_size(dtype) : 0;
+}
+
 static void widen_strided(float *destination, const char *source, int32_t dtype, int64_t stride, int64_t count)
 {
     const struct attnzoo_vectors *vectors = attnzoo_kernel_vectors();
-    int64_t step = stride * attnzoo_base_dtype_size(dtype);
+    int64_t step = step_of(stride, dtype, count);
     if (dtype == ATTNZOO_DTYPE_FLOAT32) {
         for (int64_t i = 0; i < count; i++)
             memcpy(destination + i, source + i * step, sizeof *destination);
@@ -171,7 +182,9 @@ static uint16_t to_bfloat16(float value)
 
 void attnzoo_kernel_narrow(char *destination, int32_t dtype, int64_t stride, const float *source, int64_t count)
 {
-    int64_t step = stride * attnzoo_base_dtype_size(dtype);
+    int64_t step = step_of(stride, dtype, count);
+    if (count == 0)
+        return;
     if (dtype == ATTNZOO_DTYPE_FLOAT32) {
         if (stride == 1) {
             memcpy(destination, source, (size_t)count * sizeof *source);

@@ -32,10 +32,10 @@ struct attnzoo_grid attnzoo_grid_split_heads(const struct attnzoo_grid *grid, in
 bool attnzoo_grid_make_compact(struct attnzoo_grid *grid, int64_t batches, int64_t heads, int64_t rows,
                                int64_t columns);
 
-/** How many elements a grid has. */
+/** How many elements a compact grid has; multiplied as attnzoo_grid_make_compact() does, whose steps all fit. */
 static inline int64_t attnzoo_grid_element_count(const struct attnzoo_grid *grid)
 {
-    return grid->size[0] * grid->size[1] * grid->size[2] * grid->size[3];
+    return grid->size[2] * grid->size[3] * grid->size[1] * grid->size[0];
 }
 
 /** The address of an element. */

@@ -165,10 +165,13 @@ static attnzoo_status broadcast(struct attnzoo_grid *grid, const struct attnzoo_
             continue;
         if (grid->size[axis] != 1) {
             char has[ATTNZOO_SHAPE_TEXT_SIZE], should[ATTNZOO_SHAPE_TEXT_SIZE];
-            return attnzoo_base_fail(ATTNZOO_STATUS_SHAPE_MISMATCH,
-                                     "the mask's %s of shape %s does not broadcast to [B, H, N, M] = %s", name,
-                                     attnzoo_base_shape_text(has, tensor->view.rank, tensor->view.shape),
-                                     attnzoo_base_shape_text(should, ATTNZOO_GRID_RANK, size));
+            bool is_padding = tensor->view.rank == 2 && tensor->view.shape[0] == size[0] &&
+                              tensor->view.shape[1] == size[ATTNZOO_GRID_RANK - 1];
+            return attnzoo_base_fail(
+                ATTNZOO_STATUS_SHAPE_MISMATCH, "the mask's %s of shape %s does not broadcast to [B, H, N, M] = %s%s",
+                name, attnzoo_base_shape_text(has, tensor->view.rank, tensor->view.shape),
+                attnzoo_base_shape_text(should, ATTNZOO_GRID_RANK, size),
+                is_padding ? "; one [B, M] for padding of keys must be given as [B, 1, 1, M]" : "");
         }
         grid->size[axis] = size[axis];
         grid->stride[axis] = 0;

@@ -40,6 +40,9 @@ void attnzoo_kernel_merge(const struct attnzoo_merge *merge)
     for (int32_t axis = 0; axis < axis_count; axis++)
         rows *= merge->context_a->shape[axis];
     int64_t stride = merge->context->strides[axis_count];
+    /* Rows without elements may be more than can be walked over. */
+    if (columns == 0 && merge->log_sum_exp == NULL)
+        return;
     for (int64_t row = 0; row < rows; row++) {
         double log_a = read_float(attnzoo_base_view_row(merge->log_sum_exp_a, axis_count, row));
         double log_b = read_float(attnzoo_base_view_row(merge->log_sum_exp_b, axis_count, row));

@@ -82,6 +82,9 @@ void attnzoo_softmax_finish_context(const struct attnzoo_softmax_rows *rows, int
                                     float *finished, int64_t columns)
 {
     double sum = rows->sum[row];
+    /* An output without elements may have no memory at all. */
+    if (columns == 0)
+        return;
     if (sum == 0.0)
         memset(finished, 0, (size_t)columns * sizeof *finished);
     else

@@ -6,6 +6,9 @@
 
 #include "kernels/lanes.h"
 
+/* Numbers of lanes are multiplied as int and added to places as int64_t; all of them are small.
+ * NOLINTBEGIN(bugprone-implicit-widening-of-multiplication-result) */
+
 /*
  * exp(x) = 2^n 2^r with n = round(x / ln 2), |r| <= 1/2; 2^r by a polynomial, fitted for the least relative error
  * (3e-9 with these coefficients). Adding and subtracting 1.5 * 2^23 rounds to an integer and leaves it in the low bits.
@@ -29,7 +32,13 @@ static const float LARGEST_EXPONENT = 0x1.62e42ep+6f;
 /* r, and n in the low bits of what is added to the bits of ROUNDING. */
 static inline lanes reduce_exponent(lanes x, lanes *shifted)
 {
+#if FLT_EVAL_METHOD == 0
     *shifted = x * LOG2_E + ROUNDING;
+#else
+    /* Registers that hold more than a float does, as those of the x87, round in memory alone. */
+    volatile lanes in_memory = x * LOG2_E + ROUNDING;
+    *shifted = in_memory;
+#endif
     lanes rounded = *shifted - ROUNDING;
 #if defined(__FMA__)
     return fused(x, splat(LOG2_E_REST), fused(x, splat(LOG2_E), -rounded));
@@ -78,6 +87,7 @@ static inline lanes exponential(lanes x)
     lanes result = choose(is_subnormal, (lanes)count, normal);
     result = choose(x < SMALLEST_EXPONENT, splat(0.0f), result);
     result = choose(x > LARGEST_EXPONENT, splat(INFINITY), result);
+    /* NaN alone differs from itself. NOLINTNEXTLINE(misc-redundant-expression) */
     return choose(x != x, x, result);
 }
 
@@ -106,6 +116,7 @@ static inline lanes hyperbolic_tangent(lanes x)
     p = p * square - 3.33332819422e-1f;
     lanes small = p * square * magnitude + magnitude;
     lanes result = (lanes)((lanes_bits)choose(magnitude < 0.625f, small, large) | sign);
+    /* NaN alone differs from itself. NOLINTNEXTLINE(misc-redundant-expression) */
     return choose(x != x, x, result);
 }
 
@@ -266,7 +277,7 @@ INLINED void transpose_square(lanes square[LANES])
 {
 #pragma GCC unroll 4
     for (int width = 1; width < LANES; width *= 2) {
-        lanes_int upper_lanes, lower_lanes;
+        lanes_int upper_lanes = {0}, lower_lanes = {0};
         for (int lane = 0; lane < LANES; lane++) {
             bool is_left = (lane & width) == 0;
             upper_lanes[lane] = is_left ? lane : LANES + lane - width;
@@ -319,6 +330,7 @@ static void transpose(float *destination, int64_t destination_step, const float 
             int64_t row_count = rows - row < LANES ? rows - row : LANES;
             int64_t column_count = columns - column < LANES ? columns - column : LANES;
             /* A whole square is left to the compiler as constants. */
+            /* cppcheck-suppress knownConditionTrueFalse; it overlooks that both may be LANES */
             if (row_count == LANES && column_count == LANES)
                 transpose_part(to, destination_step, from, source_step, LANES, LANES);
             else
@@ -343,7 +355,7 @@ static void add_bias(float *scores, const float *bias, int64_t count)
 
 static void add_linear_bias(float *scores, int64_t count, float slope, int64_t distance)
 {
-    lanes lane_number;
+    lanes lane_number = {0};
     for (int lane = 0; lane < LANES; lane++)
         lane_number[lane] = (float)lane;
     for (int64_t i = 0; i < count; i += LANES) {
@@ -476,3 +488,5 @@ const struct attnzoo_vectors ATTNZOO_VECTORS_TABLE = {
     .few_rows_float16 = {score_float16, add_float16},
     .few_rows_bfloat16 = {score_bfloat16, add_bfloat16},
 };
+
+/* NOLINTEND(bugprone-implicit-widening-of-multiplication-result) */

@@ -225,7 +225,7 @@ static void use_state(struct attnzoo_similarity_call *opened, struct attnzoo_sta
             continue;
         attended[i]->data = (char *)field->data;
         attended[i]->stride[ATTNZOO_HEAD] = state->capacity * field->columns;
-        attended[i]->stride[ATTNZOO_BATCH] = field->heads * state->capacity * field->columns;
+        attended[i]->stride[ATTNZOO_BATCH] = field->heads * attended[i]->stride[ATTNZOO_HEAD];
         layer->parts[0] = *attended[i];
     }
 }

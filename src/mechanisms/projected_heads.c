@@ -18,7 +18,13 @@ static attnzoo_status check_layers(const struct attnzoo_instance *instance, stru
     heads->head_size = heads->query.outputs / heads->head_count;
     heads->value_size = heads->value.outputs / heads->key_head_count;
     const int64_t key_shape[] = {heads->head_size * heads->key_head_count, heads->key.inputs};
-    const int64_t out_shape[] = {heads->out.outputs, heads->value_size * heads->head_count};
+    int64_t out_shape[] = {heads->out.outputs, 0};
+    /* Weights of no columns take no memory, so that any number of rows may come. */
+    if (!attnzoo_base_multiply(heads->value_size, heads->head_count, &out_shape[1]))
+        return attnzoo_base_fail(ATTNZOO_STATUS_SHAPE_MISMATCH,
+                                 "value_proj.weight has %" PRId64 " rows, which make %" PRId64 " heads of %" PRId64
+                                 ": together these pass 63 bits",
+                                 heads->value.outputs, heads->head_count, heads->value_size);
     attnzoo_status status = attnzoo_shapes_check_split(instance, ATTNZOO_HEADS_QUERY_WEIGHT, heads->head_count);
     if (status == ATTNZOO_STATUS_OK)
         status = attnzoo_shapes_check_split(instance, ATTNZOO_HEADS_KEY_WEIGHT, heads->key_head_count);
@@ -46,8 +52,7 @@ static attnzoo_status stack_layers(struct attnzoo_heads *heads)
     if (query->inputs != key->inputs || key->inputs != value->inputs)
         return ATTNZOO_STATUS_OK;
     int64_t outputs = query->outputs + key->outputs + value->outputs, floats, bytes;
-    if (!attnzoo_base_multiply(outputs, query->inputs, &floats) ||
-        !attnzoo_base_multiply(floats, (int64_t)sizeof(float), &bytes))
+    if (!attnzoo_base_multiply(outputs, query->inputs, &floats) || !attnzoo_base_float_bytes(floats, &bytes))
         return attnzoo_base_fail_memory(UINT64_MAX);
     float *weight = malloc((size_t)attnzoo_base_maximum(bytes, 1));
     float *bias = calloc((size_t)outputs + 1, sizeof *bias);
@@ -58,7 +63,7 @@ static attnzoo_status stack_layers(struct attnzoo_heads *heads)
     }
     const struct attnzoo_layer *const layers[] = {query, key, value};
     int64_t row = 0;
-    for (size_t i = 0; i < sizeof layers / sizeof *layers; i++) {
+    for (size_t i = 0; i < sizeof layers / sizeof layers[0]; i++) {
         memcpy(weight + row * query->inputs, layers[i]->weight,
                (size_t)(layers[i]->outputs * layers[i]->inputs) * sizeof *weight);
         stack_bias(bias + row, layers[i]);

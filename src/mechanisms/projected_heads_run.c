@@ -131,7 +131,8 @@ static bool place_zones(struct run *run)
            attnzoo_pool_place(&end, &run->query_spans_offset, batch_count, 1, sizeof(struct attnzoo_key_span)) &&
            attnzoo_pool_place(&end, &run->key_spans_offset, batch_count, 1, sizeof(struct attnzoo_key_span)) &&
            attnzoo_pool_place(&end, &run->attention_offset, run->attention.shared_bytes, 1, 1) &&
-           (run->needs.shared_bytes = end, true);
+           /* Never none, as places are told from where it begins, also those of nothing. */
+           (run->needs.shared_bytes = end > 0 ? end : 1, true);
 }
 
 static attnzoo_status plan(struct run *run)

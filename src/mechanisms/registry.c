@@ -18,7 +18,7 @@ static const struct attnzoo_mechanism *const mechanisms[] = {
 
 int32_t attnzoo_registry_count(void)
 {
-    return (int32_t)(sizeof mechanisms / sizeof *mechanisms);
+    return (int32_t)(sizeof mechanisms / sizeof mechanisms[0]);
 }
 
 const struct attnzoo_mechanism *attnzoo_registry_at(int32_t index)

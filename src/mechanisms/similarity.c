@@ -118,6 +118,12 @@ static attnzoo_status check_inputs(const struct attnzoo_similarity *similarity, 
                                                             .parts = {*attended[place]},
                                                             .part_count = 1};
     }
+    /* Without keys the values take no memory, so that any number of features may come. */
+    int64_t joined, value_size = opened->problem.value.size[ATTNZOO_COLUMN];
+    if (!attnzoo_base_multiply(similarity->head_count, value_size, &joined))
+        return attnzoo_base_fail(ATTNZOO_STATUS_SHAPE_MISMATCH,
+                                 "value makes %" PRId64 " heads of %" PRId64 ": together these pass 63 bits",
+                                 similarity->head_count, value_size);
     return attnzoo_shapes_check_together(&opened->problem.query, &opened->problem.key, &opened->problem.value);
 }
 

@@ -11,6 +11,7 @@
 #include "blas/blas.h"
 #include "cpu/cpu.h"
 
+#include <fenv.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -38,6 +39,7 @@ struct attnzoo_pool {
     /* Set by the call that has the turn, before it posts. */
     const struct attnzoo_pool_claim *claim;
     struct attnzoo_pool_phase phase;
+    fenv_t environment;
     _Atomic int64_t next_item;
     char *memory;
     int64_t memory_bytes;
@@ -116,6 +118,8 @@ static void *serve(void *argument)
             continue;
         pthread_mutex_unlock(&pool->lock);
         int32_t entered = attnzoo_blas_enter();
+        /* As the caller rounds and treats subnormal numbers now, which may be otherwise than when the thread was started. */
+        fesetenv(&pool->environment);
         take_items(pool, worker->number);
         attnzoo_blas_leave(entered);
         pthread_mutex_lock(&pool->lock);
@@ -174,7 +178,6 @@ static void make_locks(struct attnzoo_pool *pool)
     atomic_store(&pool->post_number, 0);
     atomic_store(&pool->workers_busy, 0);
     pool->workers_started = 0;
-    pool->fork_generation = attnzoo_base_fork_generation();
 }
 
 attnzoo_status attnzoo_pool_create(struct attnzoo_pool **pool, int32_t thread_count)
@@ -201,6 +204,7 @@ attnzoo_status attnzoo_pool_create(struct attnzoo_pool **pool, int32_t thread_co
         free(made);
         return status;
     }
+    made->fork_generation = attnzoo_base_fork_generation();
     *pool = made;
     return ATTNZOO_STATUS_OK;
 }
@@ -221,16 +225,15 @@ int32_t attnzoo_pool_thread_count(const struct attnzoo_pool *pool)
 /* In a forked child the pool has no workers and its locks may be held by threads that do not exist. */
 static attnzoo_status revive_after_fork(struct attnzoo_pool *pool)
 {
-    static pthread_mutex_t reviving = PTHREAD_MUTEX_INITIALIZER;
     attnzoo_status status = ATTNZOO_STATUS_OK;
-    pthread_mutex_lock(&reviving);
+    attnzoo_base_fork_hold();
     if (pool->fork_generation != attnzoo_base_fork_generation()) {
         make_locks(pool);
         status = start_workers(pool);
-        if (status != ATTNZOO_STATUS_OK)
-            pool->fork_generation--;
+        if (status == ATTNZOO_STATUS_OK)
+            pool->fork_generation = attnzoo_base_fork_generation();
     }
-    pthread_mutex_unlock(&reviving);
+    attnzoo_base_fork_let();
     return status;
 }
 
@@ -310,6 +313,8 @@ attnzoo_status attnzoo_pool_claim(struct attnzoo_pool_claim *claim, struct attnz
     status = take_memory(claim, bytes);
     if (status != ATTNZOO_STATUS_OK)
         return status;
+    /* A thread cancelled in the waits of a call would leave locks behind that nobody opens again. */
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &claim->cancel_state);
     claim->entered = attnzoo_blas_enter();
     attnzoo_blas_open(claim->threads);
     return ATTNZOO_STATUS_OK;
@@ -351,6 +356,7 @@ void attnzoo_pool_do(const struct attnzoo_pool_claim *claim, const struct attnzo
     }
     pool->claim = claim;
     pool->phase = *phase;
+    fegetenv(&pool->environment);
     atomic_store_explicit(&pool->next_item, 0, memory_order_relaxed);
     wake_workers(pool, workers);
     take_items(pool, 0);
@@ -365,5 +371,6 @@ void attnzoo_pool_release(struct attnzoo_pool_claim *claim)
         free(claim->memory);
     else
         pthread_mutex_unlock(&claim->pool->turn);
+    pthread_setcancelstate(claim->cancel_state, NULL);
     *claim = (struct attnzoo_pool_claim){0};
 }

@@ -73,6 +73,8 @@ struct attnzoo_pool_claim {
     int64_t scratch_step;
     int32_t threads;
     int32_t entered;
+    /** Whether the calling thread can be cancelled, but for this call. */
+    int cancel_state;
 };
 
 /**

@@ -1,0 +1,3 @@
+module attnzoo
+
+go 1.19

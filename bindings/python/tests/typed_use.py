@@ -1,0 +1,24 @@
+"""A program that mypy checks as its user would: what the package promises about types. It is not run."""
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import attnzoo
+from attnzoo.plot import plot_attention
+
+query: NDArray[np.float32] = np.zeros((1, 2, 3, 4), np.float32)
+
+context: NDArray[Any] = attnzoo.scaled_dot_product(query, query, query, causal=True)
+pair: Any = attnzoo.scaled_dot_product(query, query, query, return_attention=True, executor=attnzoo.Executor(1))
+
+layer: attnzoo.MultiHead = attnzoo.MultiHead(num_heads=2).load_safetensors("file", rename={"old": None})
+state: attnzoo.State = layer.state(batch=1, capacity=8)
+tokens: NDArray[Any] = layer(query[0], causal=True, state=state)
+fields: dict[str, NDArray[Any]] = state.fields()
+names: tuple[str, ...] = attnzoo.mechanisms()
+mask: attnzoo.Mask = attnzoo.Mask(window=(3, None)) & attnzoo.Mask(key_lengths=[1])
+plot_attention(query).savefig("file.png")
+
+attnzoo.MultiHead(num_head=2)  # type: ignore[call-arg]
+attnzoo.Mask(alignment=3)  # type: ignore[arg-type]

@@ -1,3 +1,0 @@
-module attnzoo/consumer
-
-go 1.19

@@ -10,7 +10,7 @@ import sys
 
 SONAME = "libattnzoo.so.1"
 BLAS = r"lib(open|flexi|c)?blas\w*\.so\.\d+|libblis\w*\.so\.\d+|libmkl_rt\.so\.\d+"
-SYSTEM = r"libc\.so\.\d+|libm\.so\.\d+|libpthread\.so\.\d+|ld-linux[\w-]*\.so\.\d+"
+SYSTEM = r"libc\.so\.\d+|libm\.so\.\d+|libpthread\.so\.\d+|ld(-linux[\w-]*|64)\.so\.\d+"
 
 
 def main():

@@ -56,7 +56,8 @@ def shared_problems(path, nm, in_map):
 
 def static_problems(path, nm, expected):
     names = {name for kind, name in nm_symbols([nm, "--defined-only", "--extern-only", path])}
-    foreign = sorted(name for name in names if not name.startswith("attnzoo_"))
+    # With these i386 learns where it is: gcc writes them, hidden, and the linker keeps one of each.
+    foreign = sorted(name for name in names if not name.startswith(("attnzoo_", "__x86.get_pc_thunk.")))
     problems = [f"{path}: {name} lacks the prefix attnzoo_" for name in foreign]
     return problems + [f"{path} lacks {name}" for name in sorted(expected - names)]
 

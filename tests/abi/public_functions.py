@@ -14,6 +14,14 @@ def header_files(include):
     return headers
 
 
+def cpp_header_files(include):
+    """The public C++ headers below the folder `include`, parts included, in a fixed order."""
+    headers = sorted(pathlib.Path(include, "attnzoo").rglob("*.hpp"))
+    if not headers:
+        raise SystemExit(f"no C++ headers in {include}/attnzoo")
+    return headers
+
+
 def declared_functions(include):
     """The names of all functions that the public headers declare, sorted."""
     names = []

@@ -36,6 +36,23 @@ static char *read_file(const char *folder, const char *name, size_t *size)
     return bytes;
 }
 
+/* The number in `count` bytes of a file, the lowest first whatever this machine's order. */
+static uint64_t read_number(const char *bytes, size_t count)
+{
+    uint64_t number = 0;
+    for (size_t i = count; i > 0; i--)
+        number = number << 8 | (unsigned char)bytes[i - 1];
+    return number;
+}
+
+static void read_floats(float *numbers, const char *bytes, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        uint32_t bits = (uint32_t)read_number(bytes + 4 * i, 4);
+        memcpy(&numbers[i], &bits, sizeof bits);
+    }
+}
+
 /* Reads whole numbers with commas between them, from behind the first bracket after `text`. */
 static int32_t read_numbers(const char *text, char bracket, int64_t *numbers)
 {
@@ -72,14 +89,14 @@ int example_read(struct example_array *array, const char *folder, const char *na
     int64_t shape[ATTNZOO_RANK_MAX];
     char *bytes = read_file(folder, name, &size);
     int failed = bytes == NULL || size < 10;
-    size_t start = failed ? 0 : 10 + (size_t)(unsigned char)bytes[8] + 256 * (size_t)(unsigned char)bytes[9];
+    size_t start = failed ? 0 : 10 + (size_t)read_number(bytes + 8, 2);
     failed = failed || start > size || strstr(bytes + 10, "'<f4'") == NULL;
     int32_t rank = failed ? 0 : read_numbers(strstr(bytes + 10, "'shape'"), '(', shape);
     failed = failed || rank == 0 || example_make(array, rank, shape);
     if (!failed && (size - start) / sizeof(float) != (size_t)attnzoo_tensor_element_count(array->view))
         failed = 1;
     if (!failed)
-        memcpy(array->data, bytes + start, size - start);
+        read_floats(array->data, bytes + start, (size - start) / sizeof(float));
     else if (bytes != NULL)
         fprintf(stderr, "%s is not a .npy file of float32 that these examples can read\n", name);
     free(bytes);
@@ -104,7 +121,7 @@ static int set_parameter(attnzoo_module *module, const char *parameter, const ch
     if (!failed && attnzoo_tensor_element_count(array.view) * 4 != offsets[1] - offsets[0])
         failed = 1;
     if (!failed) {
-        memcpy(array.data, data + offsets[0], (size_t)(offsets[1] - offsets[0]));
+        read_floats(array.data, data + offsets[0], (size_t)(offsets[1] - offsets[0]) / sizeof(float));
         failed = attnzoo_module_set_parameter(module, parameter, array.view);
     }
     if (failed)
@@ -117,11 +134,9 @@ static int set_parameter(attnzoo_module *module, const char *parameter, const ch
 int example_set_weights(attnzoo_module *module, const char *folder, const char *name)
 {
     size_t size = 0;
-    uint64_t length = 0;
     char *bytes = read_file(folder, name, &size);
     int failed = bytes == NULL || size < 9;
-    if (!failed)
-        memcpy(&length, bytes, 8);
+    uint64_t length = failed ? 0 : read_number(bytes, 8);
     failed = failed || length == 0 || length > size - 8;
     /* Ends the header's text; what stands there is its last brace or a space. */
     if (!failed)

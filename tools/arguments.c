@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 const char *const input_option_names[INPUT_OPTION_COUNT] = {"query", "key", "value", "position"};
 
@@ -54,6 +55,8 @@ static const struct option options[] = {
     TEXT("context", context),
     TEXT("attention", attention),
     TEXT("heatmap", heatmap),
+    TEXT("query-labels", query_labels),
+    TEXT("key-labels", key_labels),
     TEXT("threads", threads),
     FLAG("time", is_timed),
     FLAG("help", wants_help),
@@ -150,6 +153,7 @@ static enum outcome add_setting(struct run_arguments *arguments, const char *set
     if (setting[length] != '=' || length == 0)
         return fail_usage("--set %s: must be NAME=VALUE", setting);
     for (int index = 0; index < arguments->setting_count; index++) {
+        /* Those before setting_count are set. NOLINTNEXTLINE(clang-analyzer-core.NonNullParamChecker) */
         if (strncmp(arguments->settings[index], setting, length + 1) == 0)
             return fail_usage("--set %.*s: given more than once", (int)length, setting);
     }
@@ -168,17 +172,13 @@ static enum outcome set_text(struct run_arguments *arguments, const struct optio
 
 static enum outcome refuse_option(const char *word)
 {
-    const char *typed = word + strspn(word, "-"), *nearest = NULL;
-    size_t least = SIZE_MAX, distance;
-    for (size_t index = 0; index < sizeof options / sizeof *options; index++) {
-        if (spelling_is_near(typed, strcspn(typed, "="), options[index].name, &distance) && distance < least) {
-            least = distance;
-            nearest = options[index].name;
-        }
-    }
-    if (nearest == NULL)
-        return fail_usage("%s: no such option; 'attnzoo --help' lists them", word);
-    return fail_usage("%s: no such option; did you mean --%s? 'attnzoo --help' lists all", word, nearest);
+    const char *typed = word + strspn(word, "-");
+    struct spelling_search search = {.typed = typed, .length = strcspn(typed, "=")};
+    for (size_t index = 0; index < sizeof options / sizeof *options; index++)
+        spelling_offer(&search, options[index].name);
+    if (search.word == NULL)
+        return fail_usage("%s: no such option; 'attnzoo run --help' lists them", word);
+    return fail_usage("%s: no such option; did you mean --%s? 'attnzoo run --help' lists all", word, search.word);
 }
 
 /* Takes the option at words[*index] and its value, and moves *index behind them. */
@@ -217,6 +217,21 @@ static enum outcome take_option(struct run_arguments *arguments, int count, char
     return OUTCOME_OK;
 }
 
+/* A picture's name that promises another kind than is written. */
+static enum outcome check_heat_map(const struct run_arguments *arguments)
+{
+    static const char *const others[] = {"jpg", "jpeg", "jpe", "jxl",  "gif",  "svg",  "svgz",
+                                         "pdf", "ps",   "eps", "webp", "avif", "heic", "bmp",
+                                         "tif", "tiff", "tga", "ico",  "ppm",  "pgm",  "pnm"};
+    const char *ending = arguments->heatmap == NULL ? NULL : strrchr(arguments->heatmap, '.');
+    for (size_t index = 0; ending != NULL && index < sizeof others / sizeof *others; index++) {
+        if (strcasecmp(ending + 1, others[index]) == 0)
+            return fail_usage("--heatmap %s: the picture is a PNG; a name that ends in .png says so",
+                              arguments->heatmap);
+    }
+    return OUTCOME_OK;
+}
+
 static enum outcome check_together(const struct run_arguments *arguments)
 {
     if (arguments->mechanism == NULL)
@@ -229,9 +244,13 @@ static enum outcome check_together(const struct run_arguments *arguments)
         return fail_usage("--prefix needs --weights");
     if (arguments->rename_count > 0 && arguments->weights == NULL)
         return fail_usage("--rename needs --weights");
+    if (arguments->query_labels != NULL && arguments->heatmap == NULL)
+        return fail_usage("--query-labels needs --heatmap");
+    if (arguments->key_labels != NULL && arguments->heatmap == NULL)
+        return fail_usage("--key-labels needs --heatmap");
     if (arguments->align != NULL && arguments->query_offset != NULL)
         return fail_usage("--align and --query-offset exclude each other");
-    return OUTCOME_OK;
+    return check_heat_map(arguments);
 }
 
 enum outcome run_arguments_parse(struct run_arguments *arguments, int count, char *const *words)
@@ -242,8 +261,13 @@ enum outcome run_arguments_parse(struct run_arguments *arguments, int count, cha
     if (arguments->settings == NULL || arguments->renames == NULL)
         return fail("not enough memory");
     enum outcome outcome = OUTCOME_OK;
+    bool is_behind_options = false;
     for (int index = 0; index < count && outcome == OUTCOME_OK;) {
-        if (words[index][0] == '-')
+        bool is_end = !is_behind_options && strcmp(words[index], "--") == 0;
+        if (is_end) {
+            is_behind_options = true;
+            index++;
+        } else if (words[index][0] == '-' && !is_behind_options)
             outcome = take_option(arguments, count, words, &index);
         else if (arguments->mechanism == NULL)
             arguments->mechanism = words[index++];
@@ -252,6 +276,7 @@ enum outcome run_arguments_parse(struct run_arguments *arguments, int count, cha
     }
     if (outcome != OUTCOME_OK || arguments->wants_help)
         return outcome;
+    /* cppcheck-suppress uninitvar; it does not see that the table has its rows */
     enum outcome (*const steps[])(struct run_arguments *) = {read_window, read_alignment, read_query_offset,
                                                              read_threads};
     for (size_t step = 0; step < sizeof steps / sizeof *steps && outcome == OUTCOME_OK; step++)

@@ -49,6 +49,8 @@ struct run_arguments {
     const char *context;
     const char *attention;
     const char *heatmap;
+    const char *query_labels;
+    const char *key_labels;
     const char *threads;
     int32_t thread_count;
     bool is_timed;

@@ -8,12 +8,21 @@
 
 #include <stdio.h>
 
-/*
- * Writes a heat map of `attention`, float32 of rank 2 to 4, as PNG. Lengths are arrays [batches] of int32 or int64,
- * or have no data where there are none. `has_batches` says whether the first of three axes counts batches or heads.
- */
-enum outcome attention_picture_write(const char *mechanism, const struct array *attention, bool has_batches,
-                                     const struct array *query_lengths, const struct array *key_lengths,
-                                     FILE *stream);
+struct attention_picture {
+    const char *mechanism;
+    /* float32, rank 2 to 4. */
+    const struct array *attention;
+    /* Whether the first of three axes counts batches or heads. */
+    bool has_batches;
+    /* [batches] of int32 or int64, without data where there are none. */
+    const struct array *query_lengths;
+    const struct array *key_lengths;
+    /* One for each query and for each key, or NULL for numbers. */
+    char *const *query_labels;
+    char *const *key_labels;
+};
+
+/* Writes a heat map as PNG. Whether all was written is told by the stream. */
+enum outcome attention_picture_write(const struct attention_picture *picture, FILE *stream);
 
 #endif

@@ -1,5 +1,6 @@
 /*
- * describe.c: `attnzoo list` and `attnzoo describe`.
+ * describe.c: `attnzoo list`, `attnzoo describe`, and the help of `attnzoo run` for one mechanism: all that introspection
+ * tells, in words.
  */
 #include "describe.h"
 
@@ -164,5 +165,39 @@ enum outcome describe_mechanism(const char *mechanism)
     print_shaped_items(mechanism, ATTNZOO_ITEM_OUTPUT, "Outputs");
     print_shaped_items(mechanism, ATTNZOO_ITEM_STATE, "State (--state-in, --state-out)");
     print_letters(mechanism);
+    return OUTCOME_OK;
+}
+
+/* The inputs that a call cannot do without, as options. */
+static void print_synopsis(const char *mechanism)
+{
+    int32_t inputs = attnzoo_item_count(mechanism, ATTNZOO_ITEM_INPUT);
+    printf("attnzoo run %s", mechanism);
+    for (int32_t index = 0; index < inputs; index++) {
+        const char *name = text_of(mechanism, ATTNZOO_ITEM_INPUT, index, ATTNZOO_FIELD_NAME);
+        if (strcmp(text_of(mechanism, ATTNZOO_ITEM_INPUT, index, ATTNZOO_FIELD_REQUIRED), "yes") == 0)
+            printf(" --%s F", name);
+    }
+    bool needs_weights = false;
+    for (int32_t index = 0; index < attnzoo_item_count(mechanism, ATTNZOO_ITEM_PARAMETER); index++)
+        needs_weights = needs_weights ||
+                        strcmp(text_of(mechanism, ATTNZOO_ITEM_PARAMETER, index, ATTNZOO_FIELD_REQUIRED), "yes") == 0;
+    printf("%s --context F [OPTION]...\n", needs_weights ? " --weights F" : "");
+}
+
+enum outcome describe_for_run(const char *mechanism)
+{
+    enum outcome outcome = check_mechanism(mechanism);
+    if (outcome != OUTCOME_OK)
+        return outcome;
+    print_synopsis(mechanism);
+    print_shaped_items(mechanism, ATTNZOO_ITEM_INPUT, "Inputs, each by the option of its name");
+    print_options(mechanism);
+    print_shaped_items(mechanism, ATTNZOO_ITEM_PARAMETER, "Parameters (--weights)");
+    print_shaped_items(mechanism, ATTNZOO_ITEM_OUTPUT, "Outputs, each by the option of its name");
+    print_shaped_items(mechanism, ATTNZOO_ITEM_STATE, "State (--state-in, --state-out)");
+    printf("\n'attnzoo run --help' lists the options that all mechanisms have: masks, positions, the heat map.\n"
+           "'attnzoo describe %s' has the formula and the source, and says what the letters in shapes mean.\n",
+           mechanism);
     return OUTCOME_OK;
 }

@@ -4,6 +4,7 @@
 #include "heat_layout.h"
 
 #include <math.h>
+#include <stddef.h>
 
 enum {
     HEADS_MAX = 32,
@@ -22,11 +23,16 @@ enum {
     TOP_MARGIN = 54,
     PANEL_TITLE_HEIGHT = 24,
     TICKS_HEIGHT = 26,
-    BOTTOM_MARGIN = 28,
+    AXIS_NAME_HEIGHT = 18,
+    BOTTOM_MARGIN = 16,
+    /* Labels make cells larger as long as the picture stays within these. */
+    LABELLED_WIDTH_MAX = 2000,
+    LABELLED_HEIGHT_MAX = 2600,
     GAP = 22,
     /* Beside few or flat panels the colour bar and its legend still need room. */
     HEIGHT_MIN = 240,
-    COLOUR_BAR_WIDTH = 116
+    COLOUR_BAR_GAP = 12,
+    COLOUR_BAR_WIDTH = 98
 };
 
 static int smaller(int64_t left, int64_t right)
@@ -55,12 +61,17 @@ static int stretched(int cell_side, int short_count, int long_pixels)
 static int cells_of(int64_t count, int64_t longer, int side)
 {
     double alike = (double)count / (double)longer * side;
-    int64_t most = alike > side / 2 ? (int64_t)(alike + 0.5) : side / 2;
+    int least = side / 2;
+    int64_t most = alike > least ? (int64_t)(alike + 0.5) : least;
     return smaller(count, most);
 }
 
-/* Sets cells and panel so that the panel's longer side is about `side` pixels. */
-static void size_panel(struct heat_layout *layout, int64_t queries, int64_t keys, int side)
+/*
+ * Sets cells and panel so that the panel's longer side is about `side` pixels, or more where each cell is to have a
+ * label.
+ */
+static void size_panel(struct heat_layout *layout, int64_t queries, int64_t keys, int side,
+                       const struct heat_label_room *room)
 {
     int64_t longer_axis = keys > queries ? keys : queries;
     layout->columns = longer_axis > 0 ? cells_of(keys, longer_axis, side) : 0;
@@ -72,57 +83,104 @@ static void size_panel(struct heat_layout *layout, int64_t queries, int64_t keys
         layout->cell_height = stretched(cell_side, layout->rows, layout->columns * cell_side);
     if (layout->columns > 0 && layout->rows > layout->columns)
         layout->cell_width = stretched(cell_side, layout->columns, layout->rows * cell_side);
+    if (room->query_width > 0 && layout->rows == queries && layout->cell_height < room->line_height)
+        layout->cell_height = room->line_height;
+    if (room->key_width > 0 && layout->columns == keys && layout->cell_width < room->line_height)
+        layout->cell_width = room->line_height;
     layout->panel_width = layout->columns * layout->cell_width;
     layout->panel_height = layout->rows * layout->cell_height;
 }
 
-/* Panels of this shape go side by side so that the picture is somewhat wider than tall, with few places empty. */
-static int choose_panels_across(int heads, double panel_aspect)
+/* Sets what stands around a panel: numbers or labels. Upright labels take the room below that they are wide. */
+static void size_margins(struct heat_layout *layout, int64_t queries, const struct heat_label_room *room)
 {
-    int best = 1;
+    layout->beside = room->query_width > 0 ? room->query_width + HEAT_LABEL_GAP : digits_width(queries - 1);
+    layout->has_upright_labels = room->key_width > 0 && room->key_width > layout->cell_width - 4;
+    layout->below = layout->has_upright_labels ? room->key_width + HEAT_LABEL_GAP : TICKS_HEIGHT;
+}
+
+/* What is to be drawn, the room that its labels need, and for which of them cells are made as large as that. */
+struct subject {
+    int64_t queries, keys;
+    struct heat_label_room room, cell_room;
+};
+
+/* Sets all sizes, with so many panels in a row. */
+static void arrange(struct heat_layout *layout, const struct subject *subject, int across)
+{
+    layout->panels_across = across;
+    layout->panels_down = 0;
+    int side = PANEL_SIDE_MAX;
+    if (across > 0) {
+        layout->panels_down = layout->batches * ((layout->heads + across - 1) / across);
+        side = PANELS_WIDTH / across - digits_width(subject->queries - 1) - GAP;
+        side = side > PANEL_SIDE_MAX ? PANEL_SIDE_MAX : side < PANEL_SIDE_MIN ? PANEL_SIDE_MIN : side;
+    }
+    size_panel(layout, subject->queries, subject->keys, side, &subject->cell_room);
+    size_margins(layout, subject->queries, &subject->room);
+    layout->step_across = layout->panel_width + layout->beside + GAP;
+    layout->step_down = layout->panel_height + PANEL_TITLE_HEIGHT + layout->below + GAP;
+    layout->left = LEFT_MARGIN + layout->beside;
+    layout->top = TOP_MARGIN + PANEL_TITLE_HEIGHT;
+    layout->colour_bar_left = LEFT_MARGIN + across * layout->step_across + COLOUR_BAR_GAP;
+    layout->width = layout->colour_bar_left + COLOUR_BAR_WIDTH;
+    layout->height = TOP_MARGIN + layout->panels_down * layout->step_down + AXIS_NAME_HEIGHT - GAP + BOTTOM_MARGIN;
+    if (across > 0 && layout->height < HEIGHT_MIN)
+        layout->height = HEIGHT_MIN;
+}
+
+/*
+ * How far the layout is from what is wanted: a picture somewhat wider than tall, few places empty, large panels, and a
+ * cell for each weight.
+ */
+static double badness(const struct heat_layout *layout, const struct subject *subject)
+{
+    double aspect = (double)(layout->step_across * layout->panels_across) / (layout->step_down * layout->panels_down);
+    double empty = (double)(layout->panels_across * layout->panels_down - layout->heads) / layout->heads;
+    int longer = layout->panel_width > layout->panel_height ? layout->panel_width : layout->panel_height;
+    double lost = layout->columns < subject->keys || layout->rows < subject->queries ? 0.5 : 0.0;
+    return fabs(log(aspect / 1.5)) + empty + 0.3 * log((double)PANEL_SIDE_MAX / longer) + lost;
+}
+
+/* The best of all numbers of panels in a row. Each batch has a row of its own where there are several. */
+static void choose_panels_across(struct heat_layout *layout, const struct subject *subject)
+{
+    int best = layout->heads;
     double least = INFINITY;
-    for (int across = 1; across <= heads; across++) {
-        int down = (heads + across - 1) / across;
-        double aspect = panel_aspect * across / down;
-        double empty = (double)(across * down - heads) / heads;
-        double badness = fabs(log(aspect / 1.5)) + empty;
-        if (badness < least) {
-            least = badness;
+    for (int across = 1; across <= layout->heads && layout->batches == 1; across++) {
+        arrange(layout, subject, across);
+        double found = badness(layout, subject);
+        if (found < least) {
+            least = found;
             best = across;
         }
     }
-    return best;
+    arrange(layout, subject, best);
 }
 
-struct heat_layout heat_layout_make(int64_t batches, int64_t heads, int64_t queries, int64_t keys)
+struct heat_layout heat_layout_make(int64_t batches, int64_t heads, int64_t queries, int64_t keys,
+                                    const struct heat_label_room *room)
 {
     struct heat_layout layout = {.batches = smaller(batches, BATCHES_MAX),
                                  .heads = smaller(heads, batches > 1 ? HEADS_MAX_OF_BATCHES : HEADS_MAX)};
     if (queries == 0 || keys == 0)
         layout.batches = layout.heads = 0;
-    int beside = digits_width(queries - 1) + GAP;
-    int above_and_below = PANEL_TITLE_HEIGHT + TICKS_HEIGHT + GAP;
-    size_panel(&layout, queries, keys, PANEL_SIDE_MAX);
-    layout.panels_across = layout.heads;
-    if (layout.batches == 1 && layout.heads > 0)
-        layout.panels_across = choose_panels_across(
-            layout.heads, (double)(layout.panel_width + beside) / (layout.panel_height + above_and_below));
-    layout.panels_down = 0;
-    if (layout.panels_across > 0) {
-        layout.panels_down = layout.batches * ((layout.heads + layout.panels_across - 1) / layout.panels_across);
-        int side = PANELS_WIDTH / layout.panels_across - beside;
-        if (side > PANEL_SIDE_MAX)
-            side = PANEL_SIDE_MAX;
-        size_panel(&layout, queries, keys, side > PANEL_SIDE_MIN ? side : PANEL_SIDE_MIN);
+    struct subject subject = {.queries = queries, .keys = keys};
+    if (room != NULL)
+        subject.room = *room;
+    /* For all labels; where that is too large, for those of one axis, and else for none. */
+    const struct heat_label_room tries[] = {
+        subject.room,
+        {.query_width = subject.room.query_width, .line_height = subject.room.line_height},
+        {.key_width = subject.room.key_width, .line_height = subject.room.line_height},
+        {0, 0, 0},
+    };
+    for (size_t turn = 0; turn < sizeof tries / sizeof *tries; turn++) {
+        subject.cell_room = tries[turn];
+        choose_panels_across(&layout, &subject);
+        if (layout.width <= LABELLED_WIDTH_MAX && layout.height <= LABELLED_HEIGHT_MAX)
+            break;
     }
-    layout.step_across = layout.panel_width + beside;
-    layout.step_down = layout.panel_height + above_and_below;
-    layout.left = LEFT_MARGIN + beside - GAP;
-    layout.top = TOP_MARGIN + PANEL_TITLE_HEIGHT;
-    layout.width = LEFT_MARGIN + layout.panels_across * layout.step_across + COLOUR_BAR_WIDTH;
-    layout.height = TOP_MARGIN + layout.panels_down * layout.step_down + BOTTOM_MARGIN;
-    if (layout.panels_across > 0 && layout.height < HEIGHT_MIN)
-        layout.height = HEIGHT_MIN;
     return layout;
 }
 

@@ -1,15 +1,15 @@
 /*
- * heat_map.c: draws attention with libgd, in its built-in fonts so that no font file is needed.
+ * heat_map.c: draws attention with libgd. The paper is white and not transparent, so that the ink can be read wherever the
+ * picture is shown.
  */
 #include "heat_map.h"
 
 #include "colour_scale.h"
 #include "heat_cells.h"
-#include "heat_layout.h"
+#include "heat_text.h"
+#include "heat_ticks.h"
 
 #include <gd.h>
-#include <gdfontg.h>
-#include <gdfontl.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdarg.h>
@@ -19,11 +19,11 @@
 
 enum {
     COLOUR_PAPER = 0xffffff,
-    COLOUR_INK = 0x22262b,
     COLOUR_FRAME = 0x8a9099,
     COLOUR_BROKEN = 0xe6194b,
     COLOUR_OUTSIDE = 0xececec,
     COLOUR_HATCH = 0xbdbdbd,
+    MARGIN = 8,
     HATCH_STEP = 6,
     BAR_WIDTH = 18,
     BAR_HEIGHT_MAX = 320,
@@ -53,22 +53,11 @@ static void keep_silent(int priority, const char *format, va_list arguments)
     (void)arguments;
 }
 
-static void write_text(gdImagePtr image, gdFontPtr font, int x, int y, const char *text)
-{
-    /* libgd takes bytes that it does not change. */
-    gdImageString(image, font, x, y, (unsigned char *)(uintptr_t)text, COLOUR_INK);
-}
-
-static int text_width(gdFontPtr font, const char *text)
-{
-    return font->w * (int)strlen(text);
-}
-
 static struct heat_cell *panel_cells(const struct drawing *drawing, int batch, int head)
 {
     const struct heat_layout *layout = &drawing->layout;
-    return drawing->cells + ((size_t)batch * (size_t)layout->heads + (size_t)head) * (size_t)layout->rows *
-                                (size_t)layout->columns;
+    return drawing->cells +
+           ((size_t)batch * (size_t)layout->heads + (size_t)head) * (size_t)layout->rows * (size_t)layout->columns;
 }
 
 static int compare_weights(const void *left, const void *right)
@@ -92,7 +81,8 @@ static float panel_highest(struct drawing *drawing, const struct heat_cell *cell
 
 /*
  * The scale reaches to the highest weight, but no further than twice what the middle one of the panels has as its
- * highest, so that one head with sharp weights does not darken all others. Panels without any weight do not count.
+ * highest, so that one head with sharp weights does not darken all others. Panels without any weight do not count; where
+ * there is none at all, the scale is that of all weights that could be, from 0 to 1.
  */
 static enum outcome choose_scale(struct drawing *drawing)
 {
@@ -100,6 +90,7 @@ static enum outcome choose_scale(struct drawing *drawing)
     float *highest = calloc((size_t)layout->batches * (size_t)layout->heads + 1, sizeof *highest);
     if (highest == NULL)
         return fail("not enough memory for the heat map");
+    drawing->highest = 1.0f;
     size_t count = 0;
     for (int batch = 0; batch < layout->batches; batch++) {
         for (int head = 0; head < layout->heads; head++) {
@@ -168,47 +159,8 @@ static void draw_cell(const struct drawing *drawing, const struct heat_cell *cel
     }
     int colour = COLOUR_BROKEN;
     if (cell->kind == HEAT_CELL_WEIGHT)
-        colour = weight_colour(drawing->highest > 0.0f ? (double)cell->weight / (double)drawing->highest : 0.0);
+        colour = weight_colour((double)cell->weight / (double)drawing->highest);
     gdImageFilledRectangle(drawing->image, x, y, x + width - 1, y + height - 1, colour);
-}
-
-/* The smallest of 1, 2, 5, 10, 20, 50, ... whose marks stand at least `spacing` pixels apart. */
-static int64_t tick_step(int64_t count, int pixels, int spacing)
-{
-    int64_t step = 1;
-    for (int turn = 0; (double)step * pixels / (double)count < spacing && step < count; turn++)
-        step = turn % 3 == 1 ? step / 2 * 5 : step * 2;
-    return step;
-}
-
-/* Where the middle of weight `index` of `count` stands along `pixels`. */
-static int tick_place(int64_t index, int64_t count, int pixels)
-{
-    return (int)(((double)index + 0.5) * pixels / (double)count);
-}
-
-static void draw_ticks(const struct drawing *drawing, int left, int top)
-{
-    const struct heat_layout *layout = &drawing->layout;
-    gdFontPtr font = gdFontGetLarge();
-    char text[24];
-    int bottom = top + layout->panel_height, keys_spacing = font->w;
-    snprintf(text, sizeof text, "%" PRId64, drawing->map->keys - 1);
-    keys_spacing += text_width(font, text) + font->w;
-    int64_t step = tick_step(drawing->map->keys, layout->panel_width, keys_spacing);
-    for (int64_t key = 0; key < drawing->map->keys; key += step) {
-        int x = left + tick_place(key, drawing->map->keys, layout->panel_width);
-        gdImageLine(drawing->image, x, bottom + 1, x, bottom + TICK_LENGTH, COLOUR_FRAME);
-        snprintf(text, sizeof text, "%" PRId64, key);
-        write_text(drawing->image, font, x - text_width(font, text) / 2, bottom + TICK_LENGTH + 2, text);
-    }
-    step = tick_step(drawing->map->queries, layout->panel_height, font->h + 2);
-    for (int64_t query = 0; query < drawing->map->queries; query += step) {
-        int y = top + tick_place(query, drawing->map->queries, layout->panel_height);
-        gdImageLine(drawing->image, left - 1 - TICK_LENGTH, y, left - 2, y, COLOUR_FRAME);
-        snprintf(text, sizeof text, "%" PRId64, query);
-        write_text(drawing->image, font, left - TICK_LENGTH - 3 - text_width(font, text), y - font->h / 2, text);
-    }
 }
 
 static void draw_panel(const struct drawing *drawing, int batch, int head)
@@ -223,7 +175,7 @@ static void draw_panel(const struct drawing *drawing, int batch, int head)
     }
     gdImageRectangle(drawing->image, left - 1, top - 1, left + layout->panel_width, top + layout->panel_height,
                      COLOUR_FRAME);
-    draw_ticks(drawing, left, top);
+    heat_ticks_draw(drawing->image, drawing->map, layout, left, top);
     char text[64] = "";
     /* Where there is one panel a batch it may be that of the only head, or the mean of several. */
     if (drawing->map->heads > 1 && drawing->map->batches > 1)
@@ -232,16 +184,15 @@ static void draw_panel(const struct drawing *drawing, int batch, int head)
         snprintf(text, sizeof text, "head %d", head);
     else if (drawing->map->batches > 1)
         snprintf(text, sizeof text, "batch %d", batch);
-    gdFontPtr font = gdFontGetGiant();
-    write_text(drawing->image, font, left, top - font->h - 5, text);
-    font = gdFontGetLarge();
+    heat_text_draw(drawing->image, HEAT_TEXT_TITLE, left, top - heat_text_height(HEAT_TEXT_TITLE) - 5, text);
     /* Axes are named where a panel has no neighbour on that side. */
     if (head % layout->panels_across == 0)
-        gdImageStringUp(drawing->image, font, 8, top + (layout->panel_height + text_width(font, "query")) / 2,
-                        (unsigned char *)(uintptr_t)"query", COLOUR_INK);
+        heat_text_draw_up(drawing->image, HEAT_TEXT_PLAIN, MARGIN,
+                          top + (layout->panel_height + heat_text_width(HEAT_TEXT_PLAIN, "query")) / 2, "query");
     if (head + layout->panels_across >= layout->heads)
-        write_text(drawing->image, font, left + (layout->panel_width - text_width(font, "key")) / 2,
-                   top + layout->panel_height + TICK_LENGTH + font->h + 2, "key");
+        heat_text_draw(drawing->image, HEAT_TEXT_PLAIN,
+                       left + (layout->panel_width - heat_text_width(HEAT_TEXT_PLAIN, "key")) / 2,
+                       top + layout->panel_height + layout->below, "key");
 }
 
 static void draw_swatch(const struct drawing *drawing, int x, int y, enum heat_cell_kind kind, const char *text)
@@ -251,21 +202,20 @@ static void draw_swatch(const struct drawing *drawing, int x, int y, enum heat_c
     else
         gdImageFilledRectangle(drawing->image, x, y, x + SWATCH_SIDE - 1, y + SWATCH_SIDE - 1, COLOUR_BROKEN);
     gdImageRectangle(drawing->image, x - 1, y - 1, x + SWATCH_SIDE, y + SWATCH_SIDE, COLOUR_FRAME);
-    write_text(drawing->image, gdFontGetLarge(), x + SWATCH_SIDE + 6, y, text);
+    heat_text_draw(drawing->image, HEAT_TEXT_PLAIN, x + SWATCH_SIDE + 6, y + 1, text);
 }
 
 static void draw_colour_bar(const struct drawing *drawing)
 {
     const struct heat_layout *layout = &drawing->layout;
-    gdFontPtr font = gdFontGetLarge();
-    int left = layout->left + layout->panels_across * layout->step_across - 6, top = layout->top;
+    int left = layout->colour_bar_left, top = layout->top;
     int height = layout->height - top - (24 + 2 * (SWATCH_SIDE + 10));
     height = height > BAR_HEIGHT_MAX ? BAR_HEIGHT_MAX : height < BAR_HEIGHT_MIN ? BAR_HEIGHT_MIN : height;
     for (int row = 0; row < height; row++)
         gdImageLine(drawing->image, left, top + row, left + BAR_WIDTH - 1, top + row,
                     colour_scale(1.0 - (row + 0.5) / height));
     gdImageRectangle(drawing->image, left - 1, top - 1, left + BAR_WIDTH, top + height, COLOUR_FRAME);
-    write_text(drawing->image, gdFontGetGiant(), left, top - gdFontGetGiant()->h - 12, "weight");
+    heat_text_draw(drawing->image, HEAT_TEXT_TITLE, left, top - heat_text_height(HEAT_TEXT_TITLE) - 12, "weight");
     enum { STEPS = 4 };
     for (int step = 0; step <= STEPS; step++) {
         char text[32];
@@ -274,7 +224,8 @@ static void draw_colour_bar(const struct drawing *drawing)
         snprintf(text, sizeof text, "%.2g%s", (double)drawing->highest * fraction * fraction,
                  drawing->is_capped && step == STEPS ? "+" : "");
         gdImageLine(drawing->image, left + BAR_WIDTH + 1, y, left + BAR_WIDTH + TICK_LENGTH, y, COLOUR_FRAME);
-        write_text(drawing->image, font, left + BAR_WIDTH + TICK_LENGTH + 4, y - font->h / 2, text);
+        heat_text_draw(drawing->image, HEAT_TEXT_PLAIN, left + BAR_WIDTH + TICK_LENGTH + 4,
+                       y - heat_text_height(HEAT_TEXT_PLAIN) / 2, text);
     }
     int y = top + height + 24;
     if (drawing->has_outside) {
@@ -294,7 +245,8 @@ static void describe_picture(const struct drawing *drawing, char *text, size_t c
         snprintf(text, capacity, "There is nothing to draw.");
         return;
     }
-    int length = snprintf(text, capacity, "Colours follow the square root of the weight, alike in all panels. ");
+    int length = snprintf(text, capacity, "Colours follow the square root of the weight%s. ",
+                          layout->batches * layout->heads > 1 ? ", alike in all panels" : "");
     if (drawing->is_capped)
         length += snprintf(text + length, capacity - (size_t)length, "Weights above %.2g have its colour. ",
                            (double)drawing->highest);
@@ -305,9 +257,9 @@ static void describe_picture(const struct drawing *drawing, char *text, size_t c
         length += snprintf(text + length, capacity - (size_t)length, "The first %d of %" PRId64 " heads. ",
                            layout->heads, map->heads);
     if (layout->rows < map->queries || layout->columns < map->keys)
-        snprintf(text + length, capacity - (size_t)length, "A cell has the largest of up to %" PRId64 " x %" PRId64
-                 " weights.", (map->queries + layout->rows - 1) / layout->rows,
-                 (map->keys + layout->columns - 1) / layout->columns);
+        snprintf(text + length, capacity - (size_t)length,
+                 "A cell has the largest of up to %" PRId64 " x %" PRId64 " weights.",
+                 (map->queries + layout->rows - 1) / layout->rows, (map->keys + layout->columns - 1) / layout->columns);
 }
 
 static enum outcome write_png(gdImagePtr image, FILE *stream)
@@ -326,16 +278,16 @@ static enum outcome draw(struct drawing *drawing, FILE *stream)
     struct heat_layout *layout = &drawing->layout;
     char remarks[320];
     describe_picture(drawing, remarks, sizeof remarks);
-    int margin = 8, title_width = text_width(gdFontGetGiant(), drawing->map->title);
-    int needed = text_width(gdFontGetLarge(), remarks);
-    needed = 2 * margin + (title_width > needed ? title_width : needed);
+    int title_width = heat_text_width(HEAT_TEXT_TITLE, drawing->map->title);
+    int needed = heat_text_width(HEAT_TEXT_PLAIN, remarks);
+    needed = 2 * MARGIN + (title_width > needed ? title_width : needed);
     int width = layout->width > needed ? layout->width : needed;
     drawing->image = gdImageCreateTrueColor(width, layout->height);
     if (drawing->image == NULL)
         return fail("not enough memory for the heat map");
     gdImageFilledRectangle(drawing->image, 0, 0, width - 1, layout->height - 1, COLOUR_PAPER);
-    write_text(drawing->image, gdFontGetGiant(), margin, 8, drawing->map->title);
-    write_text(drawing->image, gdFontGetLarge(), margin, 27, remarks);
+    heat_text_draw(drawing->image, HEAT_TEXT_TITLE, MARGIN, MARGIN, drawing->map->title);
+    heat_text_draw(drawing->image, HEAT_TEXT_PLAIN, MARGIN, 27, remarks);
     for (int batch = 0; batch < layout->batches; batch++) {
         for (int head = 0; head < layout->heads; head++)
             draw_panel(drawing, batch, head);
@@ -345,15 +297,30 @@ static enum outcome draw(struct drawing *drawing, FILE *stream)
     return write_png(drawing->image, stream);
 }
 
+static struct heat_layout make_layout(const struct heat_map *map)
+{
+    struct heat_label_room room = heat_ticks_prepare(map);
+    return heat_layout_make(map->batches, map->heads, map->queries, map->keys, &room);
+}
+
+struct heat_layout heat_map_layout(const struct heat_map *map)
+{
+    heat_text_start();
+    struct heat_layout layout = make_layout(map);
+    heat_text_stop();
+    return layout;
+}
+
 enum outcome heat_map_write(const struct heat_map *map, FILE *stream)
 {
-    struct drawing drawing = {.map = map,
-                              .layout = heat_layout_make(map->batches, map->heads, map->queries, map->keys)};
     /* libgd would write its complaints to standard error. */
     gdSetErrorMethod(keep_silent);
+    heat_text_start();
+    struct drawing drawing = {.map = map, .layout = make_layout(map)};
     enum outcome outcome = prepare_cells(&drawing);
     if (outcome == OUTCOME_OK)
         outcome = draw(&drawing, stream);
+    heat_text_stop();
     if (drawing.image != NULL)
         gdImageDestroy(drawing.image);
     free(drawing.cells);

@@ -4,6 +4,7 @@
 #ifndef TOOLS_HEAT_MAP_H
 #define TOOLS_HEAT_MAP_H
 
+#include "heat_layout.h"
 #include "problem.h"
 
 #include <stdint.h>
@@ -17,7 +18,13 @@ struct heat_map {
     /* [batches], or NULL where all are real. */
     const int64_t *query_lengths;
     const int64_t *key_lengths;
+    /* [queries] and [keys], texts in UTF-8, or NULL for numbers. */
+    char *const *query_labels;
+    char *const *key_labels;
 };
+
+/* Where everything stands in the picture. */
+struct heat_layout heat_map_layout(const struct heat_map *map);
 
 /* Writes the picture as PNG. Whether all was written is told by the stream. */
 enum outcome heat_map_write(const struct heat_map *map, FILE *stream);

@@ -3,6 +3,8 @@
  */
 #include "mask_operands.h"
 
+#include "type_advice.h"
+
 #include <errno.h>
 #include <string.h>
 #include <unistd.h>
@@ -23,6 +25,22 @@ static bool is_numbers_and_no_file(const char *reference)
            errno == ENOENT;
 }
 
+/* The library knows these arrays by other names, and nothing of the options beside. */
+static enum outcome check_type(const struct mask_file *file)
+{
+    enum wanted_type wanted = type_wanted_by(file->option);
+    int32_t dtype = file->operand->array.dtype;
+    bool is_float = type_is_float(dtype), is_bool = dtype == ATTNZOO_DTYPE_BOOL;
+    if (wanted == WANTED_BOOL ? !is_float : wanted == WANTED_FLOAT ? is_float : !is_float && !is_bool)
+        return OUTCOME_OK;
+    const char *allowed = wanted == WANTED_BOOL    ? "bool, int32 or int64"
+                          : wanted == WANTED_FLOAT ? "float32, float16 or bfloat16"
+                                                   : "int32 or int64";
+    return fail("--%s %s: the array is %s, must be %s; %s%s", file->option, file->reference, attnzoo_dtype_name(dtype),
+                allowed, type_advice(wanted, is_float, false),
+                is_bool && strcmp(file->option, "bias") == 0 ? "; what may be seen is for --mask" : "");
+}
+
 static enum outcome set_from_file(struct mask_operands *operands, const struct mask_file *file)
 {
     if (file->reference == NULL)
@@ -31,8 +49,11 @@ static enum outcome set_from_file(struct mask_operands *operands, const struct m
         return fail("--%s %s: there is no such file; a file of %s is wanted", file->option, file->reference,
                     file->content);
     enum outcome outcome = operand_read(file->operand, file->option, file->reference);
-    return outcome == OUTCOME_OK ? check_library(file->set(operands->mask, file->operand->view), file->reference)
-                                 : outcome;
+    if (outcome == OUTCOME_OK)
+        outcome = check_type(file);
+    if (outcome == OUTCOME_OK && file->set(operands->mask, file->operand->view) != ATTNZOO_STATUS_OK)
+        outcome = fail("--%s %s: %s", file->option, file->reference, library_message());
+    return outcome;
 }
 
 /* An offset for all batches, on the command line or as an array of rank 0, or one for each. */
@@ -56,7 +77,8 @@ static enum outcome set_query_offset(struct mask_operands *operands, const struc
     }
     int32_t dtype = operand->array.dtype;
     if (dtype != ATTNZOO_DTYPE_INT32 && dtype != ATTNZOO_DTYPE_INT64)
-        return fail("%s: a query offset must be int32 or int64, not %s", reference, attnzoo_dtype_name(dtype));
+        return fail("--query-offset %s: a query offset must be int32 or int64, not %s; %s", reference,
+                    attnzoo_dtype_name(dtype), type_advice(WANTED_INTEGER, false, false));
     return check_library(attnzoo_mask_set_query_offset(operands->mask, array_integer(&operand->array, 0)), reference);
 }
 
@@ -96,7 +118,7 @@ void mask_operands_free(struct mask_operands *operands)
     struct operand *const all[] = {&operands->key_lengths, &operands->query_lengths, &operands->query_offset,
                                    &operands->allowed,     &operands->bias,          &operands->slopes,
                                    &operands->segments};
-    for (size_t index = 0; index < sizeof all / sizeof *all; index++)
+    for (size_t index = 0; index < sizeof all / sizeof all[0]; index++)
         operand_free(all[index]);
     operands->mask = NULL;
 }

@@ -78,8 +78,8 @@ static enum outcome read_descr(struct reader *reader, struct npy_header *header)
     if (reader->place < reader->end && *reader->place == '[')
         return fail("%s: structured dtypes are not supported; float32, float16, bool, int32 and int64 are",
                     reader->path);
-    char descr[64];
-    enum outcome outcome = read_string(reader, descr, sizeof descr);
+    const char *descr = header->descr;
+    enum outcome outcome = read_string(reader, header->descr, sizeof header->descr);
     if (outcome != OUTCOME_OK)
         return outcome;
     header->dtype = 0;
@@ -89,9 +89,6 @@ static enum outcome read_descr(struct reader *reader, struct npy_header *header)
         if (descr[0] != '\0' && strchr(orders, descr[0]) != NULL && strcmp(descr + 1, types[type].code) == 0)
             header->dtype = types[type].dtype;
     }
-    if (header->dtype == 0)
-        return fail("%s: dtype '%s' is not supported; float32, float16, bool, int32 and int64 are%s", reader->path,
-                    descr, descr[0] != '\0' && strcmp(descr + 1, "f8") == 0 ? "; save it with .astype('float32')" : "");
     header->is_big_endian = descr[0] == '>' || (descr[0] == '=' && host_is_big_endian());
     return OUTCOME_OK;
 }

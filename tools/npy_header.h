@@ -11,6 +11,8 @@
 #include <stdint.h>
 
 struct npy_header {
+    /* The file's name of the element type, such as "<f4"; `dtype` is 0 where it is none that can be read. */
+    char descr[64];
     int32_t dtype;
     bool is_big_endian;
     bool is_fortran_order;

@@ -5,7 +5,6 @@
 
 #include "byte_order.h"
 #include "input_file.h"
-#include "npy_header.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -54,13 +53,26 @@ static enum outcome read_header(struct input_file *file, struct npy_header *head
     return outcome;
 }
 
+static enum outcome refuse_type(const struct npy_header *header, const char *path, enum wanted_type wanted)
+{
+    const char *descr = header->descr;
+    bool is_number = descr[0] != '\0' && descr[1] != '\0' && strchr("fiu", descr[1]) != NULL;
+    return fail("%s: dtype '%s' is not supported; float32, float16, bool, int32 and int64 are%s%s", path, descr,
+                is_number ? "; " : "", is_number ? type_advice(wanted, descr[1] == 'f', false) : "");
+}
+
+static enum outcome check_size(const struct input_file *file, const struct npy_header *header, size_t *size)
+{
+    if (!array_byte_size(header->dtype, header->rank, header->shape, size))
+        return fail("%s: the shape is too large", file->path);
+    return input_file_expect(file, *size, "the array");
+}
+
 static enum outcome read_elements(struct input_file *file, const struct npy_header *header, struct array *array)
 {
     size_t size;
-    if (!array_byte_size(header->dtype, header->rank, header->shape, &size))
-        return fail("%s: the shape is too large", file->path);
     /* Before memory is asked for, so that a header cannot make us ask for much more than the file holds. */
-    enum outcome outcome = input_file_expect(file, size, "the array");
+    enum outcome outcome = check_size(file, header, &size);
     if (outcome == OUTCOME_OK)
         outcome = array_allocate(array, header->dtype, header->rank, header->shape, file->path);
     if (outcome == OUTCOME_OK)
@@ -68,14 +80,16 @@ static enum outcome read_elements(struct input_file *file, const struct npy_head
     return outcome;
 }
 
-enum outcome npy_read(struct array *array, const char *path)
+enum outcome npy_read(struct array *array, const char *path, enum wanted_type wanted)
 {
     *array = (struct array){0};
     struct input_file file;
-    struct npy_header header;
+    struct npy_header header = {0};
     enum outcome outcome = input_file_open(&file, path);
     if (outcome == OUTCOME_OK)
         outcome = read_header(&file, &header);
+    if (outcome == OUTCOME_OK && header.dtype == 0)
+        outcome = refuse_type(&header, path, wanted);
     if (outcome == OUTCOME_OK)
         outcome = read_elements(&file, &header, array);
     if (outcome == OUTCOME_OK && header.is_big_endian != host_is_big_endian())
@@ -85,5 +99,18 @@ enum outcome npy_read(struct array *array, const char *path)
     input_file_close(&file);
     if (outcome != OUTCOME_OK)
         array_free(array);
+    return outcome;
+}
+
+enum outcome npy_read_header(struct npy_header *header, const char *path)
+{
+    size_t size;
+    struct input_file file;
+    enum outcome outcome = input_file_open(&file, path);
+    if (outcome == OUTCOME_OK)
+        outcome = read_header(&file, header);
+    if (outcome == OUTCOME_OK && header->dtype != 0)
+        outcome = check_size(&file, header, &size);
+    input_file_close(&file);
     return outcome;
 }

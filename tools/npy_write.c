@@ -3,8 +3,6 @@
  */
 #include "npy.h"
 
-#include "byte_order.h"
-
 #include <inttypes.h>
 
 void npy_write_float32(const struct array *array, FILE *stream)
@@ -12,8 +10,7 @@ void npy_write_float32(const struct array *array, FILE *stream)
     /* Magic, version and length take 10 bytes; with the header they fill a multiple of 64, a line break last. */
     enum { START = 10, ALIGNMENT = 64 };
     char header[512];
-    int length = snprintf(header, sizeof header, "{'descr': '%cf4', 'fortran_order': False, 'shape': (",
-                          host_is_big_endian() ? '>' : '<');
+    int length = snprintf(header, sizeof header, "{'descr': '<f4', 'fortran_order': False, 'shape': (");
     for (int32_t axis = 0; axis < array->rank; axis++)
         length += snprintf(header + length, sizeof header - (size_t)length, "%s%" PRId64 "%s", axis == 0 ? "" : " ",
                            array->shape[axis], axis + 1 < array->rank || array->rank == 1 ? "," : "");
@@ -25,5 +22,5 @@ void npy_write_float32(const struct array *array, FILE *stream)
                                         (unsigned char)(length >> 8)};
     fwrite(start, 1, sizeof start, stream);
     fwrite(header, 1, (size_t)length, stream);
-    fwrite(array->data, sizeof(float), (size_t)array_element_count(array), stream);
+    array_write_float32(array, stream);
 }

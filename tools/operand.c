@@ -4,15 +4,16 @@
 #include "operand.h"
 
 #include "npy.h"
+#include "progress.h"
 #include "safetensors.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-static bool ends_with(const char *text, const char *ending)
+bool path_ends_with(const char *path, const char *ending)
 {
-    size_t length = strlen(text), ending_length = strlen(ending);
-    return length >= ending_length && strcmp(text + length - ending_length, ending) == 0;
+    size_t length = strlen(path), ending_length = strlen(ending);
+    return length >= ending_length && strcmp(path + length - ending_length, ending) == 0;
 }
 
 static const char extension[] = ".safetensors";
@@ -27,15 +28,17 @@ char *reference_path(const char *reference)
 enum outcome array_read(struct array *array, const char *option, const char *reference)
 {
     *array = (struct array){0};
+    progress_set("reading", reference);
     const char *found = strstr(reference, separator);
-    if (found == NULL && ends_with(reference, extension))
-        return fail_usage("--%s %s: say which tensor, as FILE.safetensors:NAME", option, reference);
+    if (found == NULL && path_ends_with(reference, extension))
+        return fail_usage("%s%s%s%s: say which tensor, as FILE.safetensors:NAME", option != NULL ? "--" : "",
+                          option != NULL ? option : "", option != NULL ? " " : "", reference);
     if (found == NULL)
-        return npy_read(array, reference);
+        return npy_read(array, reference, type_wanted_by(option));
     char *path = reference_path(reference);
     if (path == NULL)
-        return fail("--%s: not enough memory", option);
-    enum outcome outcome = safetensors_read_named(array, path, found + strlen(separator));
+        return fail("%s: not enough memory", reference);
+    enum outcome outcome = safetensors_read_named(array, path, found + strlen(separator), type_wanted_by(option));
     free(path);
     return outcome;
 }

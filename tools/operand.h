@@ -12,6 +12,8 @@ struct operand {
     attnzoo_tensor *view;
 };
 
+bool path_ends_with(const char *path, const char *ending);
+
 /*
  * The path of the file that a reference names: all of it, or FILE.safetensors of FILE.safetensors:NAME. The caller frees
  * it; NULL where there is no memory.
@@ -20,7 +22,7 @@ char *reference_path(const char *reference);
 
 /*
  * Reads what `reference` names, a .npy file or FILE.safetensors:NAME, into an array, which may have rank 0.
- * `option` is the option that names it.
+ * `option` is the option that names it, NULL for a word that stands by itself.
  */
 enum outcome array_read(struct array *array, const char *option, const char *reference);
 

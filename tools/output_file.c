@@ -198,25 +198,35 @@ static int create_temporary(struct output_file *file)
     return descriptor;
 }
 
-enum outcome output_file_open(struct output_file *file, const char *name)
+/* Opens what lies in the target's place for writing; -1 with errno. */
+static int open_target(struct output_file *file, const struct stat *old)
 {
-    *file = (struct output_file){.name = name, .target = resolve(name)};
+    bool is_replaced = old == NULL || S_ISREG(old->st_mode);
+    /* The link from /dev/stdout to a pipe leads to no path: such are opened by their name. */
+    file->target = is_replaced ? resolve(file->name) : strdup(file->name);
     if (file->target == NULL)
-        return fail("%s: %s", name, strerror(errno));
-    struct stat status;
-    bool exists = stat(file->target, &status) == 0;
-    if (exists && S_ISDIR(status.st_mode))
-        return fail("%s: %s", name, strerror(EISDIR));
-    bool is_replaced = !exists || S_ISREG(status.st_mode);
+        return -1;
     int descriptor = is_replaced ? create_temporary(file) : open(file->target, O_WRONLY | O_CLOEXEC);
-    if (descriptor < 0)
-        return fail("%s: %s", name, strerror(errno));
     /* What was private stays private. */
-    if (exists && is_replaced && fchmod(descriptor, status.st_mode & 0777) != 0) {
+    if (descriptor >= 0 && old != NULL && is_replaced && fchmod(descriptor, old->st_mode & 0777) != 0) {
         int error = errno;
         close(descriptor);
-        return fail("%s: %s", name, strerror(error));
+        errno = error;
+        return -1;
     }
+    return descriptor;
+}
+
+enum outcome output_file_open(struct output_file *file, const char *name)
+{
+    *file = (struct output_file){.name = name};
+    struct stat status;
+    bool exists = stat(name, &status) == 0;
+    if (exists && S_ISDIR(status.st_mode))
+        return fail("%s: %s", name, strerror(EISDIR));
+    int descriptor = open_target(file, exists ? &status : NULL);
+    if (descriptor < 0)
+        return fail("%s: %s", name, strerror(errno));
     file->stream = fdopen(descriptor, "wb");
     if (file->stream == NULL) {
         close(descriptor);

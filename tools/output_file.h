@@ -14,7 +14,7 @@
 struct output_file {
     /* As the user wrote it. */
     const char *name;
-    /* What is to be replaced, symbolic links resolved. */
+    /* What is to be replaced, symbolic links resolved; the name itself where nothing is. */
     char *target;
     /* NULL where the target is a device or pipe, which is written in place. */
     char *temporary;

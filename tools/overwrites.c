@@ -41,6 +41,8 @@ enum outcome overwrites_check(const struct output_file *file, const char *option
         {"bias", arguments->bias},
         {"alibi", arguments->alibi},
         {"segments", arguments->segments},
+        {"query-labels", arguments->query_labels},
+        {"key-labels", arguments->key_labels},
         /* A state may go on in its own file. */
         {"state-in", strcmp(option, "state-out") == 0 ? NULL : arguments->state_in},
     };

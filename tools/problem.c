@@ -3,6 +3,8 @@
  */
 #include "problem.h"
 
+#include "utf8.h"
+
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -32,8 +34,8 @@ static void shorten(const char *whole, size_t length)
     while (is_continuation(whole[tail]))
         tail++;
     memcpy(text, whole, head);
-    strcpy(text + head, gap);
-    strcpy(text + head + sizeof gap - 1, whole + tail);
+    memcpy(text + head, gap, sizeof gap);
+    memcpy(text + head + sizeof gap - 1, whole + tail, length - tail + 1);
 }
 
 static void record(const char *format, va_list arguments)
@@ -48,10 +50,7 @@ static void record(const char *format, va_list arguments)
     free(whole);
     va_end(again);
     /* A file name may hold a line break, and the message must stay one line. */
-    for (char *character = text; *character != '\0'; character++) {
-        if ((unsigned char)*character < ' ' || *character == 127)
-            *character = '?';
-    }
+    utf8_replace_controls(text);
 }
 
 enum outcome fail(const char *format, ...)
@@ -86,7 +85,12 @@ enum outcome check_library(attnzoo_status status, const char *where)
 {
     if (status == ATTNZOO_STATUS_OK)
         return OUTCOME_OK;
-    return fail("%s: %s", where, library_message());
+    const char *message = library_message();
+    size_t length = strlen(where);
+    /* It may be what the sentence is about: "multi_head needs ...". */
+    if (strncmp(message, where, length) == 0 && message[length] == ' ')
+        return fail("%s", message);
+    return fail("%s: %s", where, message);
 }
 
 enum outcome check_library_usage(attnzoo_status status, const char *where)

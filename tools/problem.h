@@ -7,8 +7,11 @@
 
 #include <attnzoo/attnzoo.h>
 
-/* What a function came to; also the exit status of the command. */
-enum outcome { OUTCOME_OK = 0, OUTCOME_ERROR = 1, OUTCOME_USAGE = 2 };
+/*
+ * What a function came to; also the exit status of the command, which for arrays that differ is that of an error: these
+ * are told apart by the line that goes to standard error.
+ */
+enum outcome { OUTCOME_OK = 0, OUTCOME_ERROR = 1, OUTCOME_USAGE = 2, OUTCOME_DIFFERENT };
 
 /* Records what went wrong and returns OUTCOME_ERROR. */
 enum outcome fail(const char *format, ...) __attribute__((format(printf, 1, 2)));

@@ -10,8 +10,11 @@
  */
 void progress_start(void);
 
-/* Says what is being done from now on, such as "computing"; a text that lives until progress_stop(). */
-void progress_set(const char *activity);
+/*
+ * Says what is being done from now on, such as "reading", a text that lives until progress_stop(), and to which file; NULL
+ * for none.
+ */
+void progress_set(const char *activity, const char *file);
 
 /* Erases the line and ends. Does nothing if not started. */
 void progress_stop(void);

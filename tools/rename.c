@@ -199,7 +199,7 @@ char *rename_rule_apply(const struct rename_rule *rule, const char *name)
     memcpy(new_name, rule->new_head, head);
     if (middle > 0)
         memcpy(new_name + head, name + rule->old_head_length, middle);
-    if (tail > 0)
+    if (rule->new_tail != NULL)
         memcpy(new_name + head + middle, rule->new_tail, tail);
     new_name[head + middle + tail] = '\0';
     return new_name;

@@ -5,6 +5,7 @@
 #include "run.h"
 
 #include "attention_picture.h"
+#include "labels.h"
 #include "mask_operands.h"
 #include "npy.h"
 #include "output_file.h"
@@ -16,6 +17,7 @@
 #include "timing.h"
 #include "weights.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,6 +31,8 @@ struct run {
     struct run_inputs inputs;
     struct mask_operands masks;
     struct run_state state;
+    struct labels query_labels;
+    struct labels key_labels;
     attnzoo_executor *executor;
     /* By ATTNZOO_OUTPUT_ place; the attention has no view where it is not wanted. */
     struct operand outputs[OUTPUT_COUNT];
@@ -81,7 +85,7 @@ static enum outcome open_outputs(struct run *run)
     const char *const names[] = {arguments->context, arguments->attention, arguments->heatmap, arguments->state_out};
     const char *const options[] = {"context", "attention", "heatmap", "state-out"};
     enum outcome outcome = OUTCOME_OK;
-    for (size_t index = 0; index < sizeof files / sizeof *files && outcome == OUTCOME_OK; index++) {
+    for (size_t index = 0; index < sizeof files / sizeof files[0] && outcome == OUTCOME_OK; index++) {
         if (names[index] == NULL)
             continue;
         outcome = output_file_open(files[index], names[index]);
@@ -98,7 +102,9 @@ static enum outcome open_outputs(struct run *run)
 static enum outcome read_inputs(struct run *run)
 {
     enum outcome outcome = run_inputs_read(&run->inputs, run->arguments);
-    return outcome == OUTCOME_OK ? mask_operands_read(&run->masks, run->arguments) : outcome;
+    if (outcome == OUTCOME_OK)
+        outcome = mask_operands_read(&run->masks, run->arguments);
+    return outcome;
 }
 
 static enum outcome make_state(struct run *run)
@@ -120,13 +126,31 @@ static enum outcome make_output(struct run *run, int32_t place, const char *name
     return outcome == OUTCOME_OK ? operand_make_view(output, name) : outcome;
 }
 
+/* Once it is known how many there must be, but before the computation, which may take long. */
+static enum outcome read_labels(struct run *run)
+{
+    const struct run_arguments *arguments = run->arguments;
+    const struct array *attention = &run->outputs[ATTNZOO_OUTPUT_ATTENTION].array;
+    enum outcome outcome = OUTCOME_OK;
+    /* What has fewer axes is no picture, as is said when it is to be drawn. */
+    if (attention->rank < 2)
+        return OUTCOME_OK;
+    if (arguments->query_labels != NULL)
+        outcome = labels_read(&run->query_labels, arguments->query_labels, "query-labels",
+                              attention->shape[attention->rank - 2], "queries");
+    if (outcome == OUTCOME_OK && arguments->key_labels != NULL)
+        outcome = labels_read(&run->key_labels, arguments->key_labels, "key-labels",
+                              attention->shape[attention->rank - 1], "keys");
+    return outcome;
+}
+
 static enum outcome make_outputs(struct run *run)
 {
     enum outcome outcome = make_output(run, ATTNZOO_OUTPUT_CONTEXT, "context");
     bool wants_attention = run->arguments->attention != NULL || run->arguments->heatmap != NULL;
     if (outcome == OUTCOME_OK && wants_attention)
         outcome = make_output(run, ATTNZOO_OUTPUT_ATTENTION, "attention");
-    return outcome;
+    return outcome == OUTCOME_OK ? read_labels(run) : outcome;
 }
 
 static attnzoo_status call_forward(void *context)
@@ -148,10 +172,10 @@ static attnzoo_status rewind_state(void *context)
 
 static enum outcome compute(struct run *run)
 {
-    progress_set("computing");
+    progress_set("computing", NULL);
     enum outcome outcome = check_library(call_forward(run), run->arguments->mechanism);
     if (outcome == OUTCOME_OK && run->arguments->is_timed) {
-        progress_set("timing");
+        progress_set("timing", NULL);
         outcome = timing_measure(rewind_state, call_forward, run, attnzoo_executor_thread_count(run->executor),
                                  run->timing_line, sizeof run->timing_line);
     }
@@ -162,10 +186,16 @@ static enum outcome write_heat_map(struct run *run)
 {
     if (run->heat_map_file.stream == NULL)
         return OUTCOME_OK;
-    enum outcome outcome = attention_picture_write(
-        run->arguments->mechanism, &run->outputs[ATTNZOO_OUTPUT_ATTENTION].array,
-        run_inputs_have_batches(&run->inputs, run->arguments->mechanism), &run->masks.query_lengths.array,
-        &run->masks.key_lengths.array, run->heat_map_file.stream);
+    const struct attention_picture picture = {
+        .mechanism = run->arguments->mechanism,
+        .attention = &run->outputs[ATTNZOO_OUTPUT_ATTENTION].array,
+        .has_batches = run_inputs_have_batches(&run->inputs, run->arguments->mechanism),
+        .query_lengths = &run->masks.query_lengths.array,
+        .key_lengths = &run->masks.key_lengths.array,
+        .query_labels = run->query_labels.texts,
+        .key_labels = run->key_labels.texts,
+    };
+    enum outcome outcome = attention_picture_write(&picture, run->heat_map_file.stream);
     return outcome == OUTCOME_OK ? output_file_finish(&run->heat_map_file) : outcome;
 }
 
@@ -191,7 +221,7 @@ static enum outcome write_state(struct run *run)
  */
 static enum outcome write_outputs(struct run *run)
 {
-    progress_set("writing");
+    progress_set("writing", NULL);
     enum outcome outcome = write_array(&run->context_file, &run->outputs[ATTNZOO_OUTPUT_CONTEXT].array);
     if (outcome == OUTCOME_OK)
         outcome = write_array(&run->attention_file, &run->outputs[ATTNZOO_OUTPUT_ATTENTION].array);
@@ -201,7 +231,7 @@ static enum outcome write_outputs(struct run *run)
         outcome = write_state(run);
     struct output_file *const files[] = {&run->context_file, &run->attention_file, &run->heat_map_file,
                                          &run->state_file};
-    for (size_t index = 0; index < sizeof files / sizeof *files && outcome == OUTCOME_OK; index++)
+    for (size_t index = 0; index < sizeof files / sizeof files[0] && outcome == OUTCOME_OK; index++)
         outcome = output_file_commit(files[index]);
     return outcome;
 }
@@ -216,6 +246,8 @@ static void run_free(struct run *run)
     run_state_free(&run->state);
     mask_operands_free(&run->masks);
     run_inputs_free(&run->inputs);
+    labels_free(&run->query_labels);
+    labels_free(&run->key_labels);
     for (int place = 0; place < OUTPUT_COUNT; place++)
         operand_free(&run->outputs[place]);
     attnzoo_module_destroy(run->module);
@@ -225,17 +257,20 @@ static void run_free(struct run *run)
 enum outcome run_mechanism(const struct run_arguments *arguments)
 {
     struct run run = {.arguments = arguments};
+    /* cppcheck-suppress uninitvar; it does not see that the table has its rows */
     enum outcome (*const steps[])(struct run *) = {make_module,    check_inputs, make_executor, open_outputs,
                                                    prepare_module, read_inputs,  make_state,    make_outputs,
                                                    compute,        write_outputs};
     output_file_handle_signals();
     progress_start();
-    progress_set("reading");
+    progress_set("reading", NULL);
     enum outcome outcome = OUTCOME_OK;
     for (size_t step = 0; step < sizeof steps / sizeof *steps && outcome == OUTCOME_OK; step++)
         outcome = steps[step](&run);
     progress_stop();
     run_free(&run);
+    if (outcome == OUTCOME_OK && settings_leave_heads(arguments))
+        fputs("attnzoo: note: num_heads is not set and taken to be 1; weight files do not tell it\n", stderr);
     if (outcome == OUTCOME_OK && arguments->is_timed)
         puts(run.timing_line);
     return outcome;

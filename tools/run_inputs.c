@@ -75,6 +75,7 @@ static enum outcome read_input(struct operand *operand, const char *option, cons
 enum outcome run_inputs_read(struct run_inputs *inputs, const struct run_arguments *arguments)
 {
     inputs->place_count = attnzoo_item_count(arguments->mechanism, ATTNZOO_ITEM_INPUT);
+    /* Pointers are what it holds. NOLINTNEXTLINE(bugprone-sizeof-expression) */
     inputs->views = calloc((size_t)inputs->place_count + 1, sizeof *inputs->views);
     if (inputs->views == NULL)
         return fail("not enough memory");

@@ -53,7 +53,7 @@ static enum outcome read_fields(struct operand *fields, const char *mechanism, c
             outcome = fail("%s: tensor '%s' is no part of a state of %s; 'attnzoo describe %s' lists them", path,
                            entry->name, mechanism, mechanism);
         if (outcome == OUTCOME_OK)
-            outcome = safetensors_read(&file, entry, &fields[field].array);
+            outcome = safetensors_read(&file, entry, &fields[field].array, WANTED_FLOAT);
         if (outcome == OUTCOME_OK)
             outcome = operand_make_view(&fields[field], entry->name);
     }
@@ -102,6 +102,7 @@ static int64_t new_key_count(const char *mechanism, const struct run_inputs *inp
 static enum outcome fill(struct run_state *state, const struct operand *fields, const char *mechanism, const char *path)
 {
     int32_t count = attnzoo_item_count(mechanism, ATTNZOO_ITEM_STATE);
+    /* Pointers are what it holds. NOLINTNEXTLINE(bugprone-sizeof-expression) */
     const attnzoo_tensor **views = calloc((size_t)count, sizeof *views);
     if (views == NULL)
         return fail("%s: not enough memory", path);
@@ -176,18 +177,25 @@ static enum outcome get_field(const attnzoo_state *state, int32_t field, const c
     return outcome;
 }
 
+static enum outcome write_fields(const struct run_state *state, const char *mechanism, struct array *arrays,
+                                 const char **names, int32_t count, FILE *stream)
+{
+    enum outcome outcome = OUTCOME_OK;
+    for (int32_t field = 0; field < count && outcome == OUTCOME_OK; field++) {
+        names[field] = field_text(mechanism, field, ATTNZOO_FIELD_NAME);
+        outcome = get_field(state->state, field, names[field], &arrays[field]);
+    }
+    return outcome == OUTCOME_OK ? safetensors_write_float32(arrays, names, count, stream) : outcome;
+}
+
 enum outcome run_state_write(const struct run_state *state, const char *mechanism, FILE *stream)
 {
     int32_t count = attnzoo_item_count(mechanism, ATTNZOO_ITEM_STATE);
     struct array *arrays = calloc((size_t)count, sizeof *arrays);
     const char **names = calloc((size_t)count, sizeof *names);
-    enum outcome outcome = arrays == NULL || names == NULL ? fail("--state-out: not enough memory") : OUTCOME_OK;
-    for (int32_t field = 0; field < count && outcome == OUTCOME_OK; field++) {
-        names[field] = field_text(mechanism, field, ATTNZOO_FIELD_NAME);
-        outcome = get_field(state->state, field, names[field], &arrays[field]);
-    }
-    if (outcome == OUTCOME_OK)
-        outcome = safetensors_write_float32(arrays, names, count, stream);
+    enum outcome outcome = arrays == NULL || names == NULL
+                               ? fail("--state-out: not enough memory")
+                               : write_fields(state, mechanism, arrays, names, count, stream);
     for (int32_t field = 0; field < count && arrays != NULL; field++)
         array_free(&arrays[field]);
     free(arrays);

@@ -5,6 +5,7 @@
 #include "safetensors.h"
 
 #include "byte_order.h"
+#include "spelling.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -95,7 +96,7 @@ static enum outcome read_entry(struct safetensors_entry *entry, const char *name
     const char *type_name = json_string_value(json_object_get(description, "dtype"));
     if (type_name == NULL || strlen(type_name) >= sizeof entry->type_name)
         return fail("%s: tensor '%s' has no dtype", path, name);
-    strcpy(entry->type_name, type_name);
+    memcpy(entry->type_name, type_name, strlen(type_name) + 1);
     const struct element_type *type = find_element_type(type_name);
     entry->dtype = type == NULL ? 0 : type->dtype;
     const json_t *offsets = json_object_get(description, "data_offsets");
@@ -240,15 +241,21 @@ void safetensors_close(struct safetensors *file)
     *file = (struct safetensors){0};
 }
 
-enum outcome safetensors_read(struct safetensors *file, const struct safetensors_entry *entry, struct array *array)
+static enum outcome refuse_type(const struct safetensors_entry *entry, const char *path, enum wanted_type wanted)
+{
+    bool is_known = find_element_type(entry->type_name) != NULL;
+    return fail("%s: tensor '%s' is %s, which is not supported; F32, F16, BF16, BOOL, I32 and I64 are%s%s", path,
+                entry->name, entry->type_name, is_known ? "; " : "",
+                is_known ? type_advice(wanted, entry->type_name[0] == 'F', true) : "");
+}
+
+enum outcome safetensors_read(struct safetensors *file, const struct safetensors_entry *entry, struct array *array,
+                              enum wanted_type wanted)
 {
     *array = (struct array){0};
     const char *path = file->file.path;
     if (entry->dtype == 0)
-        return fail("%s: tensor '%s' is %s, which is not supported; F32, F16, BF16, BOOL, I32 and I64 are%s", path,
-                    entry->name, entry->type_name,
-                    strcmp(entry->type_name, "F64") == 0 ? "; save it with .astype('float32') (in PyTorch, .float())"
-                                                         : "");
+        return refuse_type(entry, path, wanted);
     if (fseeko(file->file.stream, (off_t)(file->data_start + entry->begin), SEEK_SET) != 0)
         return fail("%s: %s", path, strerror(errno));
     int64_t size = entry->end - entry->begin;
@@ -263,8 +270,31 @@ enum outcome safetensors_read(struct safetensors *file, const struct safetensors
     return outcome;
 }
 
-enum outcome safetensors_read_named(struct array *array, const char *path, const char *name)
+/* Says that there is no such tensor, and which name may have been meant, or some that there are. */
+static enum outcome refuse_name(const struct safetensors *file, const char *name)
 {
+    const char *path = file->file.path, *shown[3] = {"", "", ""};
+    struct spelling_search search = {.typed = name, .length = strlen(name)};
+    for (int64_t index = 0; index < file->entry_count; index++) {
+        spelling_offer(&search, file->entries[index].name);
+        if (index < 3)
+            shown[index] = file->entries[index].name;
+    }
+    if (search.word != NULL)
+        return fail("%s: there is no tensor '%s'; did you mean '%s'?", path, name, search.word);
+    if (file->entry_count == 0)
+        return fail("%s: there is no tensor '%s', nor any other", path, name);
+    return fail("%s: there is no tensor '%s'; there %s '%s'%s%s%s%s%s%s", path, name,
+                file->entry_count == 1 ? "is" : "are", shown[0], file->entry_count > 1 ? ", '" : "", shown[1],
+                file->entry_count > 1 ? "'" : "", file->entry_count > 2 ? ", '" : "", shown[2],
+                file->entry_count > 3   ? "', ... ('attnzoo list' tells all)"
+                : file->entry_count > 2 ? "'"
+                                        : "");
+}
+
+enum outcome safetensors_read_named(struct array *array, const char *path, const char *name, enum wanted_type wanted)
+{
+    *array = (struct array){0};
     struct safetensors file;
     enum outcome outcome = safetensors_open(&file, path);
     if (outcome != OUTCOME_OK)
@@ -274,7 +304,7 @@ enum outcome safetensors_read_named(struct array *array, const char *path, const
         if (strcmp(file.entries[index].name, name) == 0)
             found = &file.entries[index];
     }
-    outcome = found == NULL ? fail("%s: there is no tensor '%s'", path, name) : safetensors_read(&file, found, array);
+    outcome = found == NULL ? refuse_name(&file, name) : safetensors_read(&file, found, array, wanted);
     safetensors_close(&file);
     return outcome;
 }

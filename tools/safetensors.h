@@ -6,6 +6,7 @@
 
 #include "array.h"
 #include "input_file.h"
+#include "type_advice.h"
 
 /* One tensor as the header describes it. */
 struct safetensors_entry {
@@ -35,10 +36,11 @@ enum outcome safetensors_open(struct safetensors *file, const char *path);
 
 void safetensors_close(struct safetensors *file);
 
-/* Reads one tensor. */
-enum outcome safetensors_read(struct safetensors *file, const struct safetensors_entry *entry, struct array *array);
+/* Reads one tensor. `wanted` is what to advise where its type cannot be read. */
+enum outcome safetensors_read(struct safetensors *file, const struct safetensors_entry *entry, struct array *array,
+                              enum wanted_type wanted);
 
-/* Reads the tensor called `name` from the file at `path`. */
-enum outcome safetensors_read_named(struct array *array, const char *path, const char *name);
+/* Reads the tensor called `name` from the file at `path`. The array is an empty one where that fails. */
+enum outcome safetensors_read_named(struct array *array, const char *path, const char *name, enum wanted_type wanted);
 
 #endif

@@ -4,8 +4,6 @@
  */
 #include "safetensors_write.h"
 
-#include "byte_order.h"
-
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
@@ -43,7 +41,7 @@ static char *make_header(const struct array *arrays, const char *const *names, i
     return text;
 }
 
-enum outcome safetensors_write_float32(struct array *arrays, const char *const *names, int32_t count, FILE *stream)
+enum outcome safetensors_write_float32(const struct array *arrays, const char *const *names, int32_t count, FILE *stream)
 {
     char *header = make_header(arrays, names, count);
     if (header == NULL)
@@ -55,10 +53,7 @@ enum outcome safetensors_write_float32(struct array *arrays, const char *const *
     for (; used < length; used++)
         fputc(' ', stream);
     free(header);
-    for (int32_t index = 0; index < count; index++) {
-        if (host_is_big_endian())
-            array_swap_bytes(&arrays[index]);
-        fwrite(arrays[index].data, sizeof(float), (size_t)array_element_count(&arrays[index]), stream);
-    }
+    for (int32_t index = 0; index < count; index++)
+        array_write_float32(&arrays[index], stream);
     return OUTCOME_OK;
 }

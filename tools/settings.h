@@ -15,4 +15,10 @@ enum outcome settings_apply(attnzoo_module *module, const struct run_arguments *
  */
 enum outcome settings_judge(attnzoo_status status, const struct run_arguments *arguments);
 
+/*
+ * Whether there are weights, and num_heads is left at its default of 1 though they have the same shapes for any number
+ * of heads, so that nothing else tells whether that was meant.
+ */
+bool settings_leave_heads(const struct run_arguments *arguments);
+
 #endif

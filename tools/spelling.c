@@ -33,11 +33,28 @@ static size_t edit_distance(const char *left, size_t left_length, const char *ri
 
 bool spelling_is_near(const char *typed, size_t length, const char *word, size_t *distance)
 {
-    size_t word_length = strlen(word);
-    if (length > LENGTH_MAX || word_length > LENGTH_MAX)
+    size_t word_length = strlen(word), same = 0, same_end = 0, shorter = length < word_length ? length : word_length;
+    /* What long words have in common at both ends changes nothing of their distance. */
+    while (same < shorter && typed[same] == word[same])
+        same++;
+    while (same + same_end < shorter && typed[length - 1 - same_end] == word[word_length - 1 - same_end])
+        same_end++;
+    size_t typed_rest = length - same - same_end, word_rest = word_length - same - same_end;
+    if (typed_rest > LENGTH_MAX || word_rest > LENGTH_MAX)
         return false;
-    *distance = edit_distance(typed, length, word, word_length);
+    *distance = edit_distance(typed + same, typed_rest, word + same, word_rest);
     if (length >= BEGINNING_MIN && length <= word_length && memcmp(typed, word, length) == 0)
         return true;
     return *distance <= (length > SHORT_WORD ? 2U : 1U);
+}
+
+void spelling_offer(struct spelling_search *search, const char *word)
+{
+    size_t distance;
+    if (!spelling_is_near(search->typed, search->length, word, &distance))
+        return;
+    if (search->word == NULL || distance < search->distance) {
+        search->word = word;
+        search->distance = distance;
+    }
 }

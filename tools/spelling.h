@@ -14,4 +14,17 @@
  */
 bool spelling_is_near(const char *typed, size_t length, const char *word, size_t *distance);
 
+/*
+ * Of words that come one after another, the nearest that may have been meant. Set all but `typed` and `length` to zero,
+ * and offer each word; `word` is NULL as long as none was near.
+ */
+struct spelling_search {
+    const char *typed;
+    size_t length;
+    const char *word;
+    size_t distance;
+};
+
+void spelling_offer(struct spelling_search *search, const char *word);
+
 #endif

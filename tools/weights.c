@@ -56,6 +56,48 @@ static const char *find_fitting_preset(const char *mechanism, const char *name)
     return rename_preset_name(preset);
 }
 
+/* Where in a tensor's name that of a parameter begins: at the front or behind a full stop; NULL if nowhere. */
+static const char *find_name(const char *mechanism, const char *tensor)
+{
+    for (const char *name = tensor, *stop; name != NULL; name = stop == NULL ? NULL : stop + 1) {
+        stop = strchr(name, '.');
+        if (find_parameter(mechanism, name) >= 0 || find_fitting_preset(mechanism, name) != NULL)
+            return name;
+    }
+    return NULL;
+}
+
+/* Says that no name begins with the prefix, and which prefixes there are. */
+static enum outcome refuse_prefix(const struct weights *weights, const char *prefix)
+{
+    enum { SHOWN = 3 };
+    const char *path = weights->file.file.path, *mechanism = attnzoo_module_mechanism(weights->module);
+    struct {
+        const char *text;
+        int length;
+    } found[SHOWN + 1] = {{"", 0}, {"", 0}, {"", 0}, {"", 0}};
+    int count = 0;
+    for (int64_t index = 0; index < weights->file.entry_count && count <= SHOWN; index++) {
+        const char *tensor = weights->file.entries[index].name, *name = find_name(mechanism, tensor);
+        int length = name == NULL ? 0 : (int)(name - tensor), known = 0;
+        while (known < count &&
+               (found[known].length != length || memcmp(found[known].text, tensor, (size_t)length) != 0))
+            known++;
+        if (name == tensor)
+            return fail("%s: there is no tensor whose name begins with '%s'; try it without --prefix", path, prefix);
+        if (length > 0 && known == count) {
+            found[count].text = tensor;
+            found[count++].length = length;
+        }
+    }
+    if (count == 0)
+        return fail("%s: there is no tensor whose name begins with '%s'; 'attnzoo list' tells the names", path, prefix);
+    return fail("%s: there is no tensor whose name begins with '%s'; try --prefix %.*s%s%.*s%s%.*s%s", path, prefix,
+                found[0].length, found[0].text, count > 1 ? " or " : "", found[1].length, found[1].text,
+                count > 2 ? " or " : "", found[2].length, found[2].text,
+                count > SHOWN ? " ('attnzoo list' tells all)" : "");
+}
+
 /* Says that a tensor is no parameter, and what may help: the name, or what follows some full stop in it, is known. */
 static enum outcome refuse_tensor(const struct weights *weights, const char *tensor)
 {
@@ -177,7 +219,7 @@ static enum outcome set_one(struct weights *weights, const struct safetensors_en
         return fail("%s: not enough memory", path);
     sprintf(where, "%s: tensor '%s'", path, entry->name);
     struct array array = {0};
-    enum outcome outcome = safetensors_read(&weights->file, entry, &array);
+    enum outcome outcome = safetensors_read(&weights->file, entry, &array, WANTED_FLOAT);
     if (outcome == OUTCOME_OK)
         outcome = set_from(weights, &array, entry->name, where);
     array_free(&array);
@@ -209,7 +251,7 @@ static enum outcome set_all(struct weights *weights, const char *prefix)
         outcome = set_one(weights, entry);
     }
     if (outcome == OUTCOME_OK && found == 0)
-        outcome = fail("%s: there is no tensor whose name begins with '%s'", weights->file.file.path, prefix);
+        outcome = refuse_prefix(weights, prefix);
     return outcome == OUTCOME_OK ? check_rules_used(weights) : outcome;
 }
 

@@ -222,6 +222,25 @@ class TestSettings(LayerTest):
         self.assertEqual((done.returncode, done.stdout), (1, ""))
         self.assertIn("relative_key", done.stderr)
 
+    def test_heads_that_are_not_set(self):
+        """Weights of one head have the shapes of those of several, so that nothing but this note tells of a slip."""
+        note = "attnzoo: note: num_heads is not set and taken to be 1; weight files do not tell it\n"
+        words = self.words()
+        place = words.index(f"num_heads={HEADS}")
+        for mechanism, told in (("multi_head", note), ("additive", "")):
+            # Whose weights tell the number by their shapes, and a wrong one is an error.
+            if mechanism == "additive":
+                write_safetensors(self.folder / "weights.safetensors", {
+                    "query_proj.weight": self.normal(3, SIZE), "key_proj.weight": self.normal(3, SIZE),
+                    "score_proj.weight": self.normal(1, 3)})
+            unset = words[:1] + [mechanism] + words[2:place - 1] + words[place + 1:]
+            done = self.call(*unset)
+            self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "", told))
+        write_safetensors(self.folder / "weights.safetensors", self.weights)
+        words[place] = "num_heads=1"
+        done = self.call(*words)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+
 
 class TestStates(LayerTest):
     def setUp(self):

@@ -129,6 +129,28 @@ static void test_dangling_link_is_written_through(void **state)
     assert_int_equal(unlink(scratch_path("folder/near")), 0);
 }
 
+/* What a run that was killed has left, and a link that somebody laid where the next temporary file would be. */
+static void test_temporary_names_that_are_taken(void **state)
+{
+    (void)state;
+    struct output_file file;
+    char left[64], laid[64];
+    snprintf(left, sizeof left, ".attnzoo-%ld-0.tmp", (long)getpid());
+    snprintf(laid, sizeof laid, ".attnzoo-%ld-1.tmp", (long)getpid());
+    scratch_write(left, "left", 4);
+    scratch_write("victim", "old", 3);
+    assert_int_equal(symlink("victim", scratch_path(laid)), 0);
+    open_good(&file, scratch_path("target"));
+    fputs("new", file.stream);
+    assert_int_equal(output_file_finish(&file), OUTCOME_OK);
+    assert_int_equal(output_file_commit(&file), OUTCOME_OK);
+    output_file_discard(&file);
+    check_content("target", "new");
+    check_content("victim", "old");
+    check_content(left, "left");
+    assert_int_equal(scratch_count(), 4);
+}
+
 static void test_same_target_is_seen_through_other_spellings(void **state)
 {
     (void)state;
@@ -164,6 +186,32 @@ static void test_pipes_are_written_in_place(void **state)
     close(reader);
     assert_int_equal(stat(scratch_path("pipe"), &status), 0);
     assert_true(S_ISFIFO(status.st_mode));
+}
+
+/* As /dev/stdout does: a link that leads to the pipe, but has no path of it. */
+static void test_pipes_without_a_name_are_written_in_place(void **state)
+{
+    (void)state;
+    int ends[2];
+    assert_int_equal(pipe(ends), 0);
+    char name[64], bytes[4];
+    snprintf(name, sizeof name, "/dev/fd/%d", ends[1]);
+    assert_int_equal(symlink(name, scratch_path("link")), 0);
+    const char *const names[] = {name, scratch_path("link")};
+    for (size_t index = 0; index < 2; index++) {
+        struct output_file file;
+        open_good(&file, names[index]);
+        assert_null(file.temporary);
+        fputs("new", file.stream);
+        assert_int_equal(output_file_finish(&file), OUTCOME_OK);
+        assert_int_equal(output_file_commit(&file), OUTCOME_OK);
+        output_file_discard(&file);
+        assert_int_equal(read(ends[0], bytes, sizeof bytes), 3);
+        assert_memory_equal(bytes, "new", 3);
+    }
+    close(ends[0]);
+    close(ends[1]);
+    assert_int_equal(scratch_count(), 1);
 }
 
 static void check_refused(const char *name, const char *part)
@@ -238,8 +286,10 @@ int main(void)
         IN_FOLDER(test_mode_is_as_umask_says),
         IN_FOLDER(test_symbolic_link_stays_one),
         IN_FOLDER(test_dangling_link_is_written_through),
+        IN_FOLDER(test_temporary_names_that_are_taken),
         IN_FOLDER(test_same_target_is_seen_through_other_spellings),
         IN_FOLDER(test_pipes_are_written_in_place),
+        IN_FOLDER(test_pipes_without_a_name_are_written_in_place),
         IN_FOLDER(test_targets_that_cannot_be),
         IN_FOLDER(test_signals_remove_temporary_files),
         IN_FOLDER(test_ignored_signals_stay_ignored),

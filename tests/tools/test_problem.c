@@ -18,6 +18,15 @@ static void test_control_characters(void **state)
     (void)state;
     assert_int_equal((fail)("%s: no", "two\nlines\x7f"), OUTCOME_ERROR);
     assert_string_equal(problem_text(), "two?lines?: no");
+    /* U+009B begins a sequence as ESC [ does, also as a byte by itself; U+00A0 and U+015B are none of these. */
+    (fail)("a\xc2\x9b"
+           "2J \xc2\x80 \xc2\x9f \x9b \x7f \xc2\xa0 \xc5\x9b \xff");
+    assert_string_equal(problem_text(), "a?2J ? ? ? ? \xc2\xa0 \xc5\x9b \xff");
+    /* U+202E shows what follows backwards, U+2028 ends a line, U+E0041 is not seen; letters of Hebrew are letters, and
+     * U+200D joins those of other scripts. */
+    (fail)("a\xe2\x80\xae"
+           "b\xe2\x81\xa6 \xe2\x80\xa8 \xd8\x9c \xf3\xa0\x81\x81 \xd7\x90 \xe2\x80\x8d");
+    assert_string_equal(problem_text(), "a?b? ? ? ? \xd7\x90 \xe2\x80\x8d");
     assert_int_equal(fail_usage("no"), OUTCOME_USAGE);
     assert_string_equal(problem_text(), "no");
 }
@@ -60,6 +69,15 @@ static void test_the_library_speaks_without_the_name_of_its_function(void **stat
     assert_non_null(strstr(attnzoo_last_error(), "attnzoo_module_create: "));
     assert_int_equal(check_library_usage(status, "nope"), OUTCOME_USAGE);
     assert_memory_equal(problem_text(), "nope: there is no mechanism", 27);
+    /* Nor does it help to be told a mechanism's name twice. */
+    assert_int_equal(attnzoo_module_create(&module, "multi_head"), ATTNZOO_STATUS_OK);
+    assert_int_equal(attnzoo_module_set_option_text(module, "num_heads", "1"), ATTNZOO_STATUS_OK);
+    status = attnzoo_module_prepare(module);
+    assert_int_equal(check_library(status, "multi_head"), OUTCOME_ERROR);
+    assert_memory_equal(problem_text(), "multi_head needs the parameter", 30);
+    assert_int_equal(check_library(status, "multi"), OUTCOME_ERROR);
+    assert_memory_equal(problem_text(), "multi: multi_head needs", 23);
+    attnzoo_module_destroy(module);
     status = attnzoo_module_create(&module, "scaled_dot_product");
     assert_string_equal(library_message(), "");
     attnzoo_module_destroy(module);

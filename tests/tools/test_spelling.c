@@ -52,7 +52,7 @@ static void test_beginnings(void **state)
     check("at", "attention", false, 7);
 }
 
-static void test_long_words_are_far(void **state)
+static void test_long_words(void **state)
 {
     (void)state;
     static const char word[] = "123456789012345678901234567890123";
@@ -60,7 +60,11 @@ static void test_long_words_are_far(void **state)
     assert_true(spelling_is_near(word, 32, "12345678901234567890123456789012", &distance));
     assert_int_equal(distance, 0);
     assert_false(spelling_is_near(word, 33, "123", &distance));
-    assert_false(spelling_is_near("123", 3, word, &distance));
+    assert_false(spelling_is_near("abc", 3, word, &distance));
+    assert_false(spelling_is_near("abcdefghijklmnopqrstuvwxyzabcdefg", 33, word, &distance));
+    /* But not where only little of them differs. */
+    assert_true(spelling_is_near(word, 33, "12345678901x34567890123456789012", &distance));
+    assert_int_equal(distance, 2);
 }
 
 int main(void)
@@ -69,7 +73,7 @@ int main(void)
         cmocka_unit_test(test_distances),
         cmocka_unit_test(test_short_words_must_be_nearer),
         cmocka_unit_test(test_beginnings),
-        cmocka_unit_test(test_long_words_are_far),
+        cmocka_unit_test(test_long_words),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

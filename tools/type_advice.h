@@ -1,0 +1,20 @@
+/*
+ * type_advice.h: which element types an option takes, and what to do about an array of another.
+ */
+#ifndef TOOLS_TYPE_ADVICE_H
+#define TOOLS_TYPE_ADVICE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum wanted_type { WANTED_FLOAT, WANTED_INTEGER, WANTED_BOOL };
+
+/* What the file of an option should hold; floats for NULL, which is no option. */
+enum wanted_type type_wanted_by(const char *option);
+
+bool type_is_float(int32_t dtype);
+
+/* What saves an array of numbers as the type that is wanted: in NumPy, and in PyTorch also where it says so. */
+const char *type_advice(enum wanted_type wanted, bool is_float, bool with_pytorch);
+
+#endif

@@ -59,6 +59,39 @@ static attnzoo_status make_mask(struct attention_case *test)
     return status;
 }
 
+static attnzoo_status lend_as_dlpack(struct attention_case *test)
+{
+    struct DLManagedTensor *managed = NULL;
+    attnzoo_tensor *tensor = NULL;
+    attnzoo_status status = attnzoo_tensor_to_dlpack(&managed, test->context.view, NULL, NULL);
+    assert_true((status == ATTNZOO_STATUS_OK) == (managed != NULL));
+    if (status != ATTNZOO_STATUS_OK)
+        return status;
+    status = attnzoo_tensor_create_from_dlpack(&tensor, managed);
+    assert_true((status == ATTNZOO_STATUS_OK) == (tensor != NULL));
+    /* What was not taken over is still the caller's, who hands it on once more. */
+    if (status != ATTNZOO_STATUS_OK)
+        assert_int_equal(attnzoo_tensor_create_from_dlpack(&tensor, managed), ATTNZOO_STATUS_OK);
+    attnzoo_tensor_destroy(tensor);
+    return status;
+}
+
+static attnzoo_status lend_as_versioned_dlpack(struct attention_case *test)
+{
+    struct DLManagedTensorVersioned *managed = NULL;
+    attnzoo_tensor *tensor = NULL;
+    attnzoo_status status = attnzoo_tensor_to_dlpack_versioned(&managed, test->context.view, NULL, NULL);
+    assert_true((status == ATTNZOO_STATUS_OK) == (managed != NULL));
+    if (status != ATTNZOO_STATUS_OK)
+        return status;
+    status = attnzoo_tensor_create_from_dlpack_versioned(&tensor, managed);
+    assert_true((status == ATTNZOO_STATUS_OK) == (tensor != NULL));
+    if (status != ATTNZOO_STATUS_OK)
+        assert_int_equal(attnzoo_tensor_create_from_dlpack_versioned(&tensor, managed), ATTNZOO_STATUS_OK);
+    attnzoo_tensor_destroy(tensor);
+    return status;
+}
+
 static attnzoo_status make_module(struct attention_case *test)
 {
     (void)test;
@@ -135,6 +168,8 @@ static attnzoo_status output_shape(struct attention_case *test)
 static const struct scenario SCENARIOS[] = {
     {"create_tensor", create_tensor},
     {"create_readonly_tensor", create_readonly_tensor},
+    {"lend_as_dlpack", lend_as_dlpack},
+    {"lend_as_versioned_dlpack", lend_as_versioned_dlpack},
     {"make_mask", make_mask},
     {"make_module", make_module},
     {"create_executor", create_executor},

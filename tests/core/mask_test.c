@@ -5,6 +5,8 @@
 #include "support/attention_case.h"
 #include "support/testing.h"
 
+#include <string.h>
+
 static float floats[64];
 static int64_t integers[64];
 
@@ -217,6 +219,27 @@ static void tensors_of_other_sizes_are_refused_by_the_call(void **state)
     }
 }
 
+/* Only where [B, M] is what was given: [N, B] is some other mistake. */
+static void a_mask_of_padding_with_two_axes_is_told_what_it_needs(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 4; i++) {
+        struct attention_case test;
+        attention_case_plan(&test, (struct attention_sizes){2, 4, 2, 3, 5, 4, 4});
+        const int64_t *shape = i % 2 == 0 ? (int64_t[]){2, 5} : (int64_t[]){3, 2};
+        if (i < 2)
+            test.boolean = test_tensor_plan(ATTNZOO_DTYPE_BOOL, 2, shape);
+        else
+            test.bias = test_tensor_plan(ATTNZOO_DTYPE_FLOAT32, 2, shape);
+        struct random_source source = {1};
+        attention_case_allocate(&test);
+        attention_case_fill(&test, &source, 1.0);
+        assert_refused(attention_case_run(&test, NULL), ATTNZOO_STATUS_SHAPE_MISMATCH, "= [2, 4, 3, 5]");
+        assert_int_equal(strstr(attnzoo_last_error(), "given as [B, 1, 1, M]") != NULL, i % 2 == 0);
+        attention_case_destroy(&test);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -227,6 +250,7 @@ int main(void)
         cmocka_unit_test(masks_copy_views_and_read_memory_in_place),
         cmocka_unit_test(a_refused_setting_changes_nothing),
         cmocka_unit_test(tensors_of_other_sizes_are_refused_by_the_call),
+        cmocka_unit_test(a_mask_of_padding_with_two_axes_is_told_what_it_needs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-static float memory[64];
+static _Alignas(8) float memory[64];
 
 static attnzoo_tensor *make(int32_t rank, const int64_t *shape, const int64_t *strides)
 {
@@ -126,6 +126,10 @@ struct bad_view {
 enum { BIG = 1 << 30 };
 
 static const int64_t HUGE_SIZE = INT64_MAX;
+/* Of float32; cut to the width of an address of 32 bits, the bytes would be none. */
+static const int64_t ALL_ADDRESSES = sizeof(size_t) == 4 ? INT64_C(1) << 30 : INT64_MAX;
+/* A reach that 63 bits can hold, but no address lies as high. */
+static const int64_t ANY_ADDRESS = sizeof(size_t) == 4 ? INT64_C(1) << 30 : INT64_C(1) << 60;
 
 static void list_bad_views(struct bad_view views[], int *count)
 {
@@ -144,7 +148,7 @@ static void list_bad_views(struct bad_view views[], int *count)
         {NULL, 1, 1, {1}, {0}, 0},                                 /* elements, but no memory */
         {bytes + 1, ATTNZOO_DTYPE_FLOAT16, 1, {1}, {0}, 0},        /* misaligned */
         {bytes + 2, ATTNZOO_DTYPE_FLOAT32, 1, {1}, {0}, 0},        /* misaligned */
-        {bytes + 4, ATTNZOO_DTYPE_INT64, 1, {1}, {0}, 0},          /* misaligned */
+        {bytes + 2, ATTNZOO_DTYPE_INT64, 1, {1}, {0}, 0},          /* misaligned */
         {memory, 1, 3, {BIG, BIG, BIG}, {0}, 0},                   /* sizes pass 63 bits */
         {memory, 1, 3, {BIG, BIG, BIG}, {0, 0, 0}, 1},             /* also where all repeat */
         {memory, 1, 1, {HUGE_SIZE}, {0}, 0},                       /* bytes pass 63 bits */
@@ -152,6 +156,8 @@ static void list_bad_views(struct bad_view views[], int *count)
         {memory, 1, 2, {2, 2}, {INT64_MIN, 1}, 1},                 /* backwards */
         {memory, 1, 2, {2, 2}, {HUGE_SIZE / 4, HUGE_SIZE / 4}, 1}, /* the sum of both reaches does */
         {memory, 1, 2, {BIG, BIG}, {INT64_C(8) * BIG, 1}, 1},      /* size times stride does */
+        {memory, 1, 1, {2}, {ALL_ADDRESSES}, 1},                   /* the reach passes all addresses */
+        {memory, 1, 1, {2}, {-ANY_ADDRESS}, 1},                    /* it goes below the first address */
     };
     *count = (int)(sizeof all / sizeof *all);
     memcpy(views, all, sizeof all);

@@ -97,7 +97,13 @@ static void close_inputs(struct inputs *inputs)
         free(inputs->memory[i]);
 }
 
-static void compare_strided_with_kept(const struct sizes *sizes, float largest)
+static bool are_same(float left, float right)
+{
+    return memcmp(&left, &right, sizeof left) == 0 || (isnan(left) && isnan(right));
+}
+
+/* The first of all queries is NaN where that is asked for: then so is its row, and only that. */
+static void compare_strided_with_kept(const struct sizes *sizes, float largest, bool has_nan)
 {
     const int64_t query_shape[] = {sizes->batches, sizes->heads, sizes->queries, sizes->columns};
     const int64_t key_shape[] = {sizes->batches, sizes->groups, sizes->keys, sizes->columns};
@@ -108,6 +114,8 @@ static void compare_strided_with_kept(const struct sizes *sizes, float largest)
     float *kept = random_numbers(count, 1.0f), *again = random_numbers(2 * count, 1.0f);
     struct inputs inputs;
     open_inputs(&inputs, query_shape, key_shape, 4, largest);
+    if (has_nan)
+        inputs.memory[0][0] = NAN;
     attnzoo_module *module;
     attnzoo_mask *mask;
     assert_ok(attnzoo_module_create(&module, "scaled_dot_product"));
@@ -120,7 +128,9 @@ static void compare_strided_with_kept(const struct sizes *sizes, float largest)
     assert_ok(attnzoo_module_forward(module, NULL, inputs.query, inputs.key, inputs.value, mask, NULL, inputs.context,
                                      strided));
     for (int64_t i = 0; i < count; i++)
-        assert_memory_equal(&kept[i], &again[2 * i], sizeof *kept);
+        assert_true(are_same(kept[i], again[2 * i]));
+    for (int64_t i = 0; i < count; i++)
+        assert_int_equal(isnan(again[2 * i]) != 0, has_nan && i < sizes->keys);
     attnzoo_tensor_destroy(attention);
     attnzoo_tensor_destroy(strided);
     attnzoo_mask_destroy(mask);
@@ -141,7 +151,16 @@ static void attention_that_is_made_again_is_the_one_that_is_kept(void **state)
     srand(11);
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         for (float largest = 1.0f; largest < 1e6f; largest *= 1000.0f)
-            compare_strided_with_kept(&all[i], largest);
+            compare_strided_with_kept(&all[i], largest, false);
+}
+
+static void a_nan_row_is_nan_where_attention_is_made_again(void **state)
+{
+    (void)state;
+    static const struct sizes all[] = {{1, 2, 2, 450, 470, 16, true}, {1, 1, 1, 3, 5000, 8, false}};
+    srand(17);
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        compare_strided_with_kept(&all[i], 1.0f, true);
 }
 
 /* A multi_head module of so many heads whose projections change nothing. */
@@ -166,9 +185,8 @@ static attnzoo_module *plain_multi_head(int64_t heads, int64_t features, bool av
     return module;
 }
 
-static void average_over_one_head_is_its_attention(void **state)
+static void compare_average_over_one_head(const attnzoo_mask *mask)
 {
-    (void)state;
     enum { BATCHES = 2, QUERIES = 150, KEYS = 700, FEATURES = 24 };
     const int64_t query_shape[] = {BATCHES, QUERIES, FEATURES}, key_shape[] = {BATCHES, KEYS, FEATURES};
     const int64_t shape[] = {BATCHES, 1, QUERIES, KEYS}, average_shape[] = {BATCHES, QUERIES, KEYS};
@@ -180,9 +198,9 @@ static void average_over_one_head_is_its_attention(void **state)
         open_inputs(&inputs, query_shape, key_shape, 3, largest);
         attnzoo_module *each = plain_multi_head(1, FEATURES, false), *all = plain_multi_head(1, FEATURES, true);
         attnzoo_tensor *attention = view(kept, 4, shape, NULL), *average = view(averaged, 3, average_shape, NULL);
-        assert_ok(attnzoo_module_forward(each, NULL, inputs.query, inputs.key, inputs.value, NULL, NULL, inputs.context,
+        assert_ok(attnzoo_module_forward(each, NULL, inputs.query, inputs.key, inputs.value, mask, NULL, inputs.context,
                                          attention));
-        assert_ok(attnzoo_module_forward(all, NULL, inputs.query, inputs.key, inputs.value, NULL, NULL, inputs.context,
+        assert_ok(attnzoo_module_forward(all, NULL, inputs.query, inputs.key, inputs.value, mask, NULL, inputs.context,
                                          average));
         assert_memory_equal(kept, averaged, COUNT * sizeof *kept);
         attnzoo_tensor_destroy(attention);
@@ -193,6 +211,18 @@ static void average_over_one_head_is_its_attention(void **state)
         free(kept);
         free(averaged);
     }
+}
+
+static void average_over_one_head_is_its_attention(void **state)
+{
+    (void)state;
+    compare_average_over_one_head(NULL);
+    /* More keys than a tile has are hidden from all queries before the first that one sees. */
+    attnzoo_mask *window;
+    assert_ok(attnzoo_mask_create(&window));
+    assert_ok(attnzoo_mask_set_window(window, 20, 3));
+    compare_average_over_one_head(window);
+    attnzoo_mask_destroy(window);
 }
 
 static void nan_stays_in_its_batch_with_a_blas_that_scales_what_it_overwrites(void **state)
@@ -227,6 +257,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(attention_that_is_made_again_is_the_one_that_is_kept),
+        cmocka_unit_test(a_nan_row_is_nan_where_attention_is_made_again),
         cmocka_unit_test(average_over_one_head_is_its_attention),
         cmocka_unit_test(nan_stays_in_its_batch_with_a_blas_that_scales_what_it_overwrites),
     };

@@ -5,6 +5,7 @@
 
 #include "support/element.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -189,10 +190,12 @@ static void p26_strides_past_2_to_the_31_elements(void **state)
 {
     (void)state;
     const int64_t stride = (INT64_C(1) << 31) + 5;
-    size_t size = ((size_t)stride * 2 + 8) * sizeof(float);
-    float *far = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    int64_t size = (stride * 2 + 8) * (int64_t)sizeof(float);
+    float *far = MAP_FAILED;
+    if ((uint64_t)size <= SIZE_MAX)
+        far = mmap(NULL, (size_t)size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (far == MAP_FAILED) {
-        print_message("skipped: no %zu bytes of address space\n", size);
+        print_message("skipped: no %" PRId64 " bytes of address space\n", size);
         skip();
     }
     for (int which = 0; which < 4; which++) {
@@ -216,7 +219,7 @@ static void p26_strides_past_2_to_the_31_elements(void **state)
         attnzoo_module_destroy(module);
         attention_case_destroy(&test);
     }
-    munmap(far, size);
+    munmap(far, (size_t)size);
 }
 
 static void p27_zero_sized_axes(void **state)

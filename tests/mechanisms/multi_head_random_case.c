@@ -240,7 +240,13 @@ static void poison_hidden(struct multi_head_case *test)
 void multi_head_random_case_create(struct multi_head_case *test, struct random_source *source,
                                    enum reference_flavor flavor)
 {
-    multi_head_case_plan(test, random_sizes(source, flavor));
+    multi_head_random_case_create_sized(test, source, random_sizes(source, flavor));
+}
+
+void multi_head_random_case_create_sized(struct multi_head_case *test, struct random_source *source,
+                                         struct multi_head_sizes sizes)
+{
+    multi_head_case_plan(test, sizes);
     if (random_chance(source, 0.3))
         test->base.scale = random_chance(source, 0.1) ? 0.0 : random_real(source, -0.1, 0.5);
     if (random_chance(source, 0.2))

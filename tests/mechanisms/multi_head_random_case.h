@@ -12,6 +12,10 @@
 void multi_head_random_case_create(struct multi_head_case *test, struct random_source *source,
                                    enum reference_flavor flavor);
 
+/* The same with sizes that are given. */
+void multi_head_random_case_create_sized(struct multi_head_case *test, struct random_source *source,
+                                         struct multi_head_sizes sizes);
+
 /* So many random calls, or as many as ATTNZOO_TEST_CASES says: each within the reference's bounds, and the same to the
  * bit without an executor, with one thread and with three. Seeds count from ATTNZOO_TEST_SEED on. */
 void multi_head_random_calls(enum reference_flavor flavor, uint64_t cases);

@@ -239,7 +239,12 @@ static void poison_hidden_keys(struct attention_case *test)
 
 void random_case_create(struct attention_case *test, struct random_source *source)
 {
-    attention_case_plan(test, random_sizes(source));
+    random_case_create_sized(test, source, random_sizes(source));
+}
+
+void random_case_create_sized(struct attention_case *test, struct random_source *source, struct attention_sizes sizes)
+{
+    attention_case_plan(test, sizes);
     if (random_chance(source, 0.3))
         test->scale = random_real(source, 0.05, 0.5);
     if (random_chance(source, 0.2))

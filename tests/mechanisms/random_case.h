@@ -11,6 +11,9 @@
 /* An allocated and filled case. The caller destroys it. */
 void random_case_create(struct attention_case *test, struct random_source *source);
 
+/* The same with sizes that are given; at most 3 batches. */
+void random_case_create_sized(struct attention_case *test, struct random_source *source, struct attention_sizes sizes);
+
 /* One of the types of data, float32 most often. */
 int32_t random_float_type(struct random_source *source);
 

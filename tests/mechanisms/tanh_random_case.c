@@ -160,14 +160,11 @@ static void fill_faults(struct tanh_case *test, struct random_source *source)
     test_tensor_make_repeats_equal(suspect);
 }
 
-void tanh_random_case_create(struct tanh_case *test, struct random_source *source, const char *mechanism)
+static void create(struct tanh_case *test, struct random_source *source, const char *mechanism, struct tanh_sizes sizes,
+                   enum reference_feedback feedback)
 {
-    bool is_location_aware = strcmp(mechanism, "location_aware") == 0;
-    enum reference_feedback feedback = REFERENCE_PREVIOUS;
-    if (is_location_aware)
-        feedback = (enum reference_feedback)random_between(source, REFERENCE_PREVIOUS, REFERENCE_BOTH);
-    tanh_case_plan(test, mechanism, random_sizes(source, is_location_aware), feedback);
-    if (is_location_aware)
+    tanh_case_plan(test, mechanism, sizes, feedback);
+    if (test->is_location_aware)
         draw_options(test, source);
     plan_layouts(test, source);
     test->call.is_masked = random_chance(source, 0.85);
@@ -179,4 +176,25 @@ void tanh_random_case_create(struct tanh_case *test, struct random_source *sourc
     fill_faults(test, source);
     if (random_chance(source, 0.7))
         poison_hidden_keys(test);
+}
+
+static enum reference_feedback random_feedback(struct random_source *source, const char *mechanism)
+{
+    bool is_location_aware = strcmp(mechanism, "location_aware") == 0;
+    return is_location_aware ? (enum reference_feedback)random_between(source, REFERENCE_PREVIOUS, REFERENCE_BOTH)
+                             : REFERENCE_PREVIOUS;
+}
+
+void tanh_random_case_create(struct tanh_case *test, struct random_source *source, const char *mechanism)
+{
+    enum reference_feedback feedback = random_feedback(source, mechanism);
+    struct tanh_sizes sizes = random_sizes(source, strcmp(mechanism, "location_aware") == 0);
+    create(test, source, mechanism, sizes, feedback);
+}
+
+void tanh_random_case_create_sized(struct tanh_case *test, struct random_source *source, const char *mechanism,
+                                   struct tanh_sizes sizes)
+{
+    sizes.absent = random_absences(source);
+    create(test, source, mechanism, sizes, random_feedback(source, mechanism));
 }

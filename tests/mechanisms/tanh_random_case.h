@@ -11,4 +11,8 @@
 /* An allocated and filled case. The caller destroys it. */
 void tanh_random_case_create(struct tanh_case *test, struct random_source *source, const char *mechanism);
 
+/* The same with sizes that are given; which parameters are absent is drawn all the same. */
+void tanh_random_case_create_sized(struct tanh_case *test, struct random_source *source, const char *mechanism,
+                                   struct tanh_sizes sizes);
+
 #endif

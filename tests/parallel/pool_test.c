@@ -1,8 +1,10 @@
 /*
- * tests/parallel/pool_test.c: every item once, phases in order, scratch memory apart, turns, and forks.
+ * tests/parallel/pool_test.c: every item once, phases in order, scratch memory apart, turns, forks, cancellation,
+ * and the floating-point environment.
  */
 #include "parallel/pool.h"
 
+#include <fenv.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -215,6 +217,108 @@ static void a_forked_child_gets_threads_of_its_own(void **state)
     attnzoo_pool_destroy(pool);
 }
 
+static void *run_once(void *pool)
+{
+    run_and_check(pool);
+    return NULL;
+}
+
+/* While one thread of a child starts the pool's threads anew, another forks: whatever the first held meanwhile
+ * would never be free in the grandchild. */
+static void a_child_may_fork_while_its_threads_start(void **state)
+{
+    (void)state;
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+    print_message("not under this sanitizer, which cannot follow a fork beside threads that start\n");
+    skip();
+#endif
+    struct attnzoo_pool *pool = NULL;
+    assert_int_equal(attnzoo_pool_create(&pool, 64), ATTNZOO_STATUS_OK);
+    for (int round = 0; round < 30; round++) {
+        pid_t child = fork();
+        if (child == 0) {
+            alarm(60);
+            pthread_t other;
+            if (pthread_create(&other, NULL, run_once, pool) != 0)
+                _exit(1);
+            usleep((useconds_t)round * 20);
+            pid_t grandchild = fork();
+            if (grandchild == 0) {
+                alarm(30);
+                run_and_check(pool);
+                _exit(0);
+            }
+            int outcome = -1;
+            pthread_join(other, NULL);
+            _exit(waitpid(grandchild, &outcome, 0) == grandchild && outcome == 0 ? 0 : 1);
+        }
+        int outcome = -1;
+        assert_int_equal(waitpid(child, &outcome, 0), child);
+        assert_int_equal(outcome, 0);
+    }
+    attnzoo_pool_destroy(pool);
+}
+
+static void note_rounding(const void *context, int64_t item, void *scratch)
+{
+    (void)item, (void)scratch;
+    if (fegetround() != FE_UPWARD)
+        atomic_store(&((struct job *)(uintptr_t)context)->is_wrong, true);
+    sched_yield();
+}
+
+/* Also where the caller chose it after the threads had started: which thread takes an item must make no difference. */
+static void every_thread_rounds_as_the_caller_does(void **state)
+{
+    (void)state;
+    static struct job job;
+    const struct attnzoo_pool_needs needs = {.threads_wanted = 4};
+    struct attnzoo_pool *pool = NULL;
+    struct attnzoo_pool_claim claim;
+    assert_int_equal(attnzoo_pool_create(&pool, 4), ATTNZOO_STATUS_OK);
+    run_and_check(pool);
+    assert_int_equal(fesetround(FE_UPWARD), 0);
+    for (int round = 0; round < 20; round++) {
+        assert_int_equal(attnzoo_pool_claim(&claim, pool, &needs), ATTNZOO_STATUS_OK);
+        attnzoo_pool_do(&claim, &(struct attnzoo_pool_phase){note_rounding, &job, ITEMS, NULL});
+        attnzoo_pool_release(&claim);
+    }
+    assert_int_equal(fesetround(FE_TONEAREST), 0);
+    assert_false(atomic_load(&job.is_wrong));
+    attnzoo_pool_destroy(pool);
+}
+
+static void *be_cancelled_in_a_call(void *pool)
+{
+    const struct attnzoo_pool_needs needs = {.threads_wanted = 2};
+    struct attnzoo_pool_claim claim;
+    if (attnzoo_pool_claim(&claim, pool, &needs) != ATTNZOO_STATUS_OK)
+        return NULL;
+    pthread_cancel(pthread_self());
+    pthread_testcancel();
+    attnzoo_pool_release(&claim);
+    pthread_testcancel();
+    return NULL;
+}
+
+static void a_thread_is_cancelled_after_its_call(void **state)
+{
+    (void)state;
+    struct attnzoo_pool *pool = NULL;
+    assert_int_equal(attnzoo_pool_create(&pool, 2), ATTNZOO_STATUS_OK);
+    for (int with_pool = 0; with_pool < 2; with_pool++) {
+        pthread_t thread;
+        void *ended = NULL;
+        assert_int_equal(pthread_create(&thread, NULL, be_cancelled_in_a_call, with_pool != 0 ? pool : NULL), 0);
+        assert_int_equal(pthread_join(thread, &ended), 0);
+        assert_ptr_equal(ended, PTHREAD_CANCELED);
+        alarm(60);
+        run_and_check(with_pool != 0 ? pool : NULL);
+        alarm(0);
+    }
+    attnzoo_pool_destroy(pool);
+}
+
 static void too_much_memory_is_refused(void **state)
 {
     (void)state;
@@ -243,6 +347,9 @@ int main(void)
         cmocka_unit_test(memory_that_no_call_has_used_holds_zeros),
         cmocka_unit_test(calls_from_several_threads_take_turns),
         cmocka_unit_test(a_forked_child_gets_threads_of_its_own),
+        cmocka_unit_test(a_child_may_fork_while_its_threads_start),
+        cmocka_unit_test(every_thread_rounds_as_the_caller_does),
+        cmocka_unit_test(a_thread_is_cancelled_after_its_call),
         cmocka_unit_test(too_much_memory_is_refused),
         cmocka_unit_test(thread_counts_out_of_range_are_refused),
     };

@@ -9,6 +9,7 @@
 
 #include <math.h>
 #include <stdbool.h>
+#include <string.h>
 
 static void assert_near(double got, double expected)
 {
@@ -208,11 +209,14 @@ static void elements_are_rounded_to_nearest_even(void **state)
         element_write(place, cases[i].dtype, cases[i].value);
         assert_true(element_read(place, cases[i].dtype) == cases[i].rounded);
     }
-    unsigned char half_bits[] = {0x55, 0x35}; /* 0x3555: 0.333251953125 */
-    assert_true(element_read(half_bits, ATTNZOO_DTYPE_FLOAT16) == 0.333251953125);
-    element_write(half_bits, ATTNZOO_DTYPE_FLOAT16, 1.0 / 3.0);
-    assert_int_equal(half_bits[0], 0x55);
-    assert_int_equal(half_bits[1], 0x35);
+    unsigned char half[2];
+    uint16_t half_bits = 0x3555; /* 0.333251953125 */
+    memcpy(half, &half_bits, sizeof half);
+    assert_true(element_read(half, ATTNZOO_DTYPE_FLOAT16) == 0.333251953125);
+    half_bits = 0;
+    element_write(half, ATTNZOO_DTYPE_FLOAT16, 1.0 / 3.0);
+    memcpy(&half_bits, half, sizeof half);
+    assert_int_equal(half_bits, 0x3555);
 }
 
 int main(void)

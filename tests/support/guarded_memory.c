@@ -14,7 +14,8 @@ struct guarded_memory guarded_memory_create(size_t size)
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
     size_t pages_size = (size + page - 1) / page * page;
     unsigned char *map = mmap(NULL, pages_size + 2 * page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (map == MAP_FAILED || mprotect(map + page, pages_size, PROT_READ | PROT_WRITE) != 0) {
+    /* Not for no pages at all, which qemu refuses. */
+    if (map == MAP_FAILED || (pages_size > 0 && mprotect(map + page, pages_size, PROT_READ | PROT_WRITE) != 0)) {
         perror("guarded_memory_create");
         abort();
     }

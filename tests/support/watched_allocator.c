@@ -156,7 +156,17 @@ EXPORTED void *mmap(void *address, size_t size, int protection, int flags, int f
 {
     if ((flags & MAP_ANONYMOUS) != 0 && !may_allocate(size, __builtin_return_address(0)))
         return MAP_FAILED;
+#if defined(SYS_mmap2)
+    return (void *)syscall(SYS_mmap2, address, size, protection, flags, file, offset / 4096);
+#elif defined(__s390__)
+    /* Its system calls have no sixth argument. */
+    unsigned long arguments[] = {(unsigned long)address,    size,
+                                 (unsigned long)protection, (unsigned long)flags,
+                                 (unsigned long)file,       (unsigned long)offset};
+    return (void *)syscall(SYS_mmap, arguments);
+#else
     return (void *)syscall(SYS_mmap, address, size, protection, flags, file, offset);
+#endif
 }
 
 typedef int (*thread_starter)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);

@@ -7,7 +7,7 @@ include(AttnzooPkgConfig)
 set(ATTNZOO_PACKAGE_DIR "${CMAKE_INSTALL_LIBDIR}/cmake/attnzoo")
 
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/attnzoo" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}"
-    COMPONENT attnzoo_development FILES_MATCHING PATTERN "*.h")
+    COMPONENT attnzoo_development FILES_MATCHING PATTERN "*.h" PATTERN "*.hpp")
 
 function(attnzoo_install_library target export_set)
     get_target_property(export_name ${target} EXPORT_NAME)

@@ -35,7 +35,13 @@ enum {
     /** What is found. */
     ATTNZOO_INPUT_VALUE = 2,
     /** relative_multi_head, flavor=transformer_xl: the table of positions, [P, E] or [B, P, E]. */
-    ATTNZOO_INPUT_POSITION = 3
+    ATTNZOO_INPUT_POSITION = 3,
+    /** multi_head with rotary positions: where each query of the call stands, integers [B, N]. */
+    ATTNZOO_INPUT_QUERY_POSITIONS = 4,
+    /** The same for its keys, integers [B, M]. */
+    ATTNZOO_INPUT_KEY_POSITIONS = 5,
+    /** hard, select=sample: one integer, [1], which tells what is drawn. */
+    ATTNZOO_INPUT_SEED = 6
 };
 
 /** Places of the outputs in attnzoo_module_forward_slots(). Later versions add places at the end. */
@@ -45,7 +51,13 @@ enum {
     /** The weight of each key for each query. */
     ATTNZOO_OUTPUT_ATTENTION = 1,
     /** The natural logarithm of the sum of exp(score) over the keys that a query sees. */
-    ATTNZOO_OUTPUT_LOG_SUM_EXP = 2
+    ATTNZOO_OUTPUT_LOG_SUM_EXP = 2,
+    /** hard: the number of the key that was chosen, integers. */
+    ATTNZOO_OUTPUT_INDEX = 3,
+    /** hard: the natural logarithm of the probability that the key had which was chosen. */
+    ATTNZOO_OUTPUT_LOG_PROBABILITY = 4,
+    /** hard: the entropy of the probabilities that the key was chosen by, in nats. */
+    ATTNZOO_OUTPUT_ENTROPY = 5
 };
 
 /**

@@ -19,15 +19,15 @@ static const struct attnzoo_option_spec options[ATTNZOO_SIMILARITY_OPTION_COUNT]
 static const struct attnzoo_parameter_spec parameters[] = {ATTNZOO_SIMILARITY_PARAMETERS};
 
 static const struct attnzoo_slot_spec inputs[] = {
-    [ATTNZOO_INPUT_QUERY] = {"query", "[B, N, Eq]", "what is looked for", true},
-    [ATTNZOO_INPUT_KEY] = {"key", "[B, M, Ek]", "what each glimpse offers to be found by", true},
-    [ATTNZOO_INPUT_VALUE] = {"value", "[B, M, Ev]", "what each glimpse gives when it is found", true},
+    [ATTNZOO_INPUT_QUERY] = {"query", "[B, N, Eq]", "what is looked for", true, false},
+    [ATTNZOO_INPUT_KEY] = {"key", "[B, M, Ek]", "what each glimpse offers to be found by", true, false},
+    [ATTNZOO_INPUT_VALUE] = {"value", "[B, M, Ev]", "what each glimpse gives when it is found", true, false},
 };
 
 static const struct attnzoo_slot_spec outputs[] = {
     [ATTNZOO_OUTPUT_CONTEXT] = {"context", "[B, N, Dv]",
-                                "the values, summed by the attention; Dv = Ev without value_proj", true},
-    [ATTNZOO_OUTPUT_ATTENTION] = {"attention", "[B, N, M]", "the weight of each key for each query", false},
+                                "the values, summed by the attention; Dv = Ev without value_proj", true, false},
+    [ATTNZOO_OUTPUT_ATTENTION] = {"attention", "[B, N, M]", "the weight of each key for each query", false, false},
 };
 
 static attnzoo_status prepare(struct attnzoo_instance *instance)

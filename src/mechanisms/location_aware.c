@@ -74,24 +74,25 @@ static const struct attnzoo_parameter_spec parameters[PARAMETER_COUNT] = {
 };
 
 static const struct attnzoo_slot_spec inputs[] = {
-    [ATTNZOO_INPUT_QUERY] = {"query", "[B, N, Eq]", "what is looked for at each of N steps, in order", true},
-    [ATTNZOO_INPUT_KEY] = {"key", "[B, M, Ek]", "what each glimpse offers to be found by", true},
-    [ATTNZOO_INPUT_VALUE] = {"value", "[B, M, Ev]", "what each glimpse gives when it is found", true},
+    [ATTNZOO_INPUT_QUERY] = {"query", "[B, N, Eq]", "what is looked for at each of N steps, in order", true, false},
+    [ATTNZOO_INPUT_KEY] = {"key", "[B, M, Ek]", "what each glimpse offers to be found by", true, false},
+    [ATTNZOO_INPUT_VALUE] = {"value", "[B, M, Ev]", "what each glimpse gives when it is found", true, false},
 };
 
 static const struct attnzoo_slot_spec outputs[] = {
-    [ATTNZOO_OUTPUT_CONTEXT] = {"context", "[B, N, H*Dv]", "the values, summed by the alignments; head by head", true},
-    [ATTNZOO_OUTPUT_ATTENTION] = {"attention", "[B, H, N, M]", "the alignments; [B, N, M] with one head", false},
+    [ATTNZOO_OUTPUT_CONTEXT] = {"context", "[B, N, H*Dv]", "the values, summed by the alignments; head by head", true,
+                                false},
+    [ATTNZOO_OUTPUT_ATTENTION] = {"attention", "[B, H, N, M]", "the alignments; [B, N, M] with one head", false, false},
 };
 
 enum { FIELD_ALIGNMENT, FIELD_CUMULATIVE, FIELD_COUNT, FIELD_KEY = FIELD_COUNT, FIELD_VALUE };
 
 static const struct attnzoo_slot_spec state_fields[FIELD_COUNT] = {
-    [FIELD_ALIGNMENT] = {"alignment", "[B, H, M]", "the last step's alignment", true},
+    [FIELD_ALIGNMENT] = {"alignment", "[B, H, M]", "the last step's alignment", true, false},
     [FIELD_CUMULATIVE] = {"cumulative", "[B, H, M]",
                           "the sum of all alignments, the first included; may be left out with "
                           "feedback=previous",
-                          false},
+                          false, false},
 };
 
 struct prepared {

@@ -59,7 +59,7 @@ static const struct attnzoo_slot_spec inputs[] = {
         {"position", "[P, E]",
          "row p is for the distance M - 1 - p; P = M + N - 1, or M under a causal mask; [B, P, E] for "
          "one a batch; flavor=transformer_xl needs it",
-         false},
+         false, false},
 };
 
 static const struct attnzoo_slot_spec outputs[] = {ATTNZOO_HEADS_OUTPUTS};

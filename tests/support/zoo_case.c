@@ -9,16 +9,26 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *const ZOO_NAMES[ZOO_KINDS] = {
-    "scaled_dot_product",        "multi_head", "relative_multi_head, transformer_xl",
-    "relative_multi_head, shaw", "additive",   "location_aware"};
+const char *const ZOO_NAMES[ZOO_KINDS] = {"scaled_dot_product",
+                                          "multi_head",
+                                          "relative_multi_head, transformer_xl",
+                                          "relative_multi_head, shaw",
+                                          "additive",
+                                          "location_aware",
+                                          "general",
+                                          "concat"};
 
 /* What outputs hold before a call. */
 static const unsigned char POISON = 0xa5;
 
+static bool has_one_head(enum zoo_kind kind)
+{
+    return kind == ZOO_ADDITIVE || kind == ZOO_GENERAL || kind == ZOO_CONCAT;
+}
+
 bool zoo_has_state(enum zoo_kind kind)
 {
-    return kind != ZOO_SCALED_DOT_PRODUCT && kind != ZOO_ADDITIVE;
+    return kind != ZOO_SCALED_DOT_PRODUCT && !has_one_head(kind);
 }
 
 const char *zoo_mechanism(enum zoo_kind kind)
@@ -74,12 +84,28 @@ static void add_layer(struct zoo_case *test, struct random_source *source, const
         add_parameter(test, source, bias, 1, (int64_t[]){outputs});
 }
 
+static void add_luong_parameters(struct zoo_case *test, struct random_source *source)
+{
+    int64_t size = test->sizes.size;
+    add_layer(test, source, "value_proj.weight", "value_proj.bias", size, size);
+    if (test->kind == ZOO_GENERAL) {
+        add_layer(test, source, "score_proj.weight", NULL, size, size);
+        return;
+    }
+    add_layer(test, source, "joint_proj.weight", "joint_proj.bias", size, 2 * size);
+    add_layer(test, source, "score_proj.weight", "score_proj.bias", 1, size);
+}
+
 static void add_parameters(struct zoo_case *test, struct random_source *source)
 {
     const struct zoo_sizes *sizes = &test->sizes;
     int64_t all = sizes->heads * sizes->size, kept = sizes->key_heads * sizes->size, size = sizes->size;
     if (test->kind == ZOO_SCALED_DOT_PRODUCT)
         return;
+    if (test->kind == ZOO_GENERAL || test->kind == ZOO_CONCAT) {
+        add_luong_parameters(test, source);
+        return;
+    }
     add_layer(test, source, "query_proj.weight", "query_proj.bias", all, size);
     add_layer(test, source, "key_proj.weight", "key_proj.bias", kept, size);
     add_layer(test, source, "value_proj.weight", "value_proj.bias", kept, size);
@@ -139,7 +165,7 @@ static void create(struct zoo_case *test, enum zoo_kind kind, struct zoo_sizes s
 {
     struct random_source source = {seed};
     *test = (struct zoo_case){.kind = kind, .sizes = sizes};
-    if (kind == ZOO_ADDITIVE)
+    if (has_one_head(kind))
         test->sizes.heads = test->sizes.key_heads = 1;
     add_parameters(test, &source);
     add_arrays(test, &source, wants_attention);
@@ -187,9 +213,10 @@ attnzoo_status zoo_case_make_module(const struct zoo_case *test, attnzoo_module 
 {
     attnzoo_module *made = NULL;
     attnzoo_status status = attnzoo_module_create(&made, zoo_mechanism(test->kind));
-    if (status == ATTNZOO_STATUS_OK && test->kind != ZOO_SCALED_DOT_PRODUCT)
+    bool has_heads = test->kind != ZOO_SCALED_DOT_PRODUCT && !has_one_head(test->kind);
+    if (status == ATTNZOO_STATUS_OK && has_heads)
         status = attnzoo_module_set_option_int(made, "num_heads", test->sizes.heads);
-    if (status == ATTNZOO_STATUS_OK && test->kind != ZOO_SCALED_DOT_PRODUCT)
+    if (status == ATTNZOO_STATUS_OK && has_heads)
         status = attnzoo_module_set_option_int(made, "num_kv_heads", test->sizes.key_heads);
     if (status == ATTNZOO_STATUS_OK && test->kind == ZOO_SHAW)
         status = attnzoo_module_set_option_text(made, "flavor", "shaw");

@@ -19,6 +19,8 @@ enum zoo_kind {
     ZOO_SHAW,
     ZOO_ADDITIVE,
     ZOO_LOCATION_AWARE,
+    ZOO_GENERAL,
+    ZOO_CONCAT,
     ZOO_KINDS
 };
 
@@ -56,7 +58,7 @@ bool zoo_has_state(enum zoo_kind kind);
 /* The mechanism's name, as the library knows it. */
 const char *zoo_mechanism(enum zoo_kind kind);
 
-/* Everything drawn from the seed; heads are 1 for additive whatever the sizes say. */
+/* Everything drawn from the seed; heads are 1 for additive, general and concat whatever the sizes say. */
 void zoo_case_create(struct zoo_case *test, enum zoo_kind kind, struct zoo_sizes sizes, uint64_t seed);
 /* The same but for the attention, which has a number for each pair, and a table of positions for causal masks alone. */
 void zoo_case_create_without(struct zoo_case *test, enum zoo_kind kind, struct zoo_sizes sizes, uint64_t seed);

@@ -93,6 +93,8 @@ struct attnzoo_attention {
     float softcap;
     /** Weighs keys by sigmoid(score) over the sum of sigmoids, rather than by exp(score) over the sum of those. */
     bool is_smoothed;
+    /** Weights are exp(score) as they are, not divided by their sum. Not with is_smoothed or averages_heads. */
+    bool is_unnormalised;
     struct attnzoo_mask_plan mask;
     const struct attnzoo_score_source *source;
     /** The source's own. */

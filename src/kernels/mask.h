@@ -62,6 +62,8 @@ struct attnzoo_mask_plan {
     bool is_dense;
     /** [B, H]: keys outside are hidden from the head, whatever the description says; NULL for none. */
     const struct attnzoo_key_span *head_spans;
+    /** [B, N]: keys outside are hidden from the query, likewise; NULL for none. */
+    const struct attnzoo_key_span *query_spans;
 };
 
 /**
@@ -77,10 +79,10 @@ attnzoo_status attnzoo_mask_resolve(struct attnzoo_mask_plan *plan, const struct
  */
 struct attnzoo_key_span attnzoo_mask_span(const struct attnzoo_mask_plan *plan, int64_t batch, int64_t query);
 
-/** Whether positions, lengths or spans of heads hide anything: if not, every span is all keys. */
+/** Whether positions, lengths or spans of heads or queries hide anything: if not, every span is all keys. */
 bool attnzoo_mask_has_spans(const struct attnzoo_mask_plan *plan);
 
-/** attnzoo_mask_span() for a head, whose own span counts too. */
+/** attnzoo_mask_span() for a query of a head, whose own spans count too. */
 struct attnzoo_key_span attnzoo_mask_head_span(const struct attnzoo_mask_plan *plan, int64_t batch, int64_t head,
                                                int64_t query);
 

@@ -21,6 +21,11 @@ static const struct attnzoo_mechanism *const mechanisms[] = {
     &attnzoo_mechanism_location_aware,
     &attnzoo_mechanism_general,
     &attnzoo_mechanism_concat,
+extern const struct attnzoo_mechanism attnzoo_mechanism_location;
+
+static const struct attnzoo_mechanism *const mechanisms[] = {
+    &attnzoo_mechanism_scaled_dot_product, &attnzoo_mechanism_multi_head,     &attnzoo_mechanism_relative_multi_head,
+    &attnzoo_mechanism_additive,           &attnzoo_mechanism_location_aware, &attnzoo_mechanism_location,
 };
 
 int32_t attnzoo_registry_count(void)

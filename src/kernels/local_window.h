@@ -1,7 +1,7 @@
 /*
  * kernels/local_window.h: a Gaussian around a predicted position, laid over an alignment by position (Luong et al. 2015,
- * arXiv 1508.04025, section 3.2, "local-p"), as score sources. Twice through the core: first for the log-sum-exp of each
- * query's alignment within its window, then for weights exp(score - log-sum-exp - distance^2 / (2 sigma^2)).
+ * arXiv 1508.04025, section 3.2, "local-p"), as a score source: scores are those of the alignment, and their weights,
+ * once the softmax has summed them, are damped by exp(-distance^2 / (2 sigma^2)).
  */
 #ifndef ATTNZOO_KERNELS_LOCAL_WINDOW_H
 #define ATTNZOO_KERNELS_LOCAL_WINDOW_H
@@ -9,9 +9,8 @@
 #include "kernels/attention.h"
 
 struct attnzoo_local_window {
-    /** [B, N]: where each query's window is centred, and the log-sum-exp of its alignment. */
-    const double *centres;
-    const float *log_sums;
+    /** [B, N]: where each query's window is centred. */
+    double *centres;
     int64_t query_count;
     /** The largest distance of a key from the centre: 2 sigma. */
     double reach;
@@ -21,14 +20,24 @@ struct attnzoo_local_window {
     bool has_keys;
 };
 
-/** The alignment alone. */
-extern const struct attnzoo_score_source attnzoo_kernel_local_alignment;
-
-/** The alignment, its log-sum-exp and the Gaussian together. */
 extern const struct attnzoo_score_source attnzoo_kernel_local_window;
 
-/** The keys, of so many, within reach of a query's centre; all keys where it is NaN. */
-struct attnzoo_key_span attnzoo_local_window_span(const struct attnzoo_local_window *window, int64_t batch,
-                                                  int64_t query, int64_t key_count);
+/** What centres are predicted from: S sigmoid(weight . tanh(hidden) + bias), S the keys before their batch's length. */
+struct attnzoo_local_prediction {
+    struct attnzoo_local_window *window;
+    const struct attnzoo_mask_plan *mask;
+    /** [B, N, A], compact; [A]; A zeros. */
+    const float *hidden;
+    const float *weight;
+    const float *zeros;
+    int64_t hidden_size;
+    float bias;
+    /** [B, N]: the keys within reach of each centre; all keys where it is NaN. */
+    struct attnzoo_key_span *spans;
+};
+
+/** Predicts the centres of all queries, and finds the spans. */
+void attnzoo_local_window_predict(const struct attnzoo_local_prediction *prediction,
+                                  const struct attnzoo_pool_claim *claim);
 
 #endif

@@ -19,7 +19,7 @@
  * The call's memory:
  *
  *   | spans of queries | spans of keys | values | windows or hidden units | spans of windows | kappa or a row of zeros
- *   | centres | log sums | the core's, twice |
+ *   | centres | the core's |
  */
 #include "mechanisms/mechanism.h"
 
@@ -30,12 +30,10 @@
 #include "kernels/local_window.h"
 #include "kernels/mixture_window.h"
 #include "kernels/projection.h"
-#include "kernels/vectors.h"
 #include "mechanisms/recurrence.h"
 #include "mechanisms/shapes.h"
 
 #include <inttypes.h>
-#include <math.h>
 #include <string.h>
 
 enum { OPTION_FLAVOR, OPTION_NORMALIZED, OPTION_WINDOW, OPTION_FIRST_POSITION, OPTION_COUNT };
@@ -220,10 +218,7 @@ struct run {
     const struct prepared *prepared;
     const struct attnzoo_call *call;
     struct attnzoo_attention problem;
-    /** local_p: the alignment alone. */
-    struct attnzoo_attention alignment;
     struct attnzoo_attention_plan plan;
-    struct attnzoo_attention_plan alignment_plan;
     struct attnzoo_mixture_window mixture;
     struct attnzoo_local_window local;
     /** Of the queries, and of the values; no weight where there is none. */
@@ -238,9 +233,7 @@ struct run {
     int64_t windows_offset;
     int64_t row_offset;
     int64_t centres_offset;
-    int64_t log_sums_offset;
     int64_t attention_offset;
-    int64_t alignment_offset;
     struct attnzoo_pool_needs needs;
 };
 
@@ -404,25 +397,8 @@ static bool describe_scores(struct run *run)
                                                .first_position = prepared->first_position,
                                                .has_keys = prepared->location.weight != NULL};
     problem->source_data = &run->local;
-    run->alignment = *problem;
     problem->source = &attnzoo_kernel_local_window;
-    problem->is_unnormalised = true;
     return true;
-}
-
-/* local_p's first problem: no values, and nothing wanted but the sums. */
-static bool describe_alignment(struct run *run)
-{
-    struct attnzoo_attention *alignment = &run->alignment;
-    alignment->source = &attnzoo_kernel_local_alignment;
-    alignment->mask = run->problem.mask;
-    alignment->value = run->problem.value;
-    alignment->value.size[ATTNZOO_COLUMN] = 0;
-    alignment->context = alignment->value;
-    alignment->wants_attention = false;
-    alignment->wants_log_sum_exp = true;
-    return attnzoo_grid_make_compact(&alignment->log_sum_exp, alignment->query.size[ATTNZOO_BATCH], 1,
-                                     alignment->query.size[ATTNZOO_ROW], 1);
 }
 
 /* Lets the values be projected, into the state if there is one. */
@@ -462,9 +438,7 @@ static bool place_zones(struct run *run)
            attnzoo_pool_place(&end, &run->windows_offset, batch_count, windows, sizeof(struct attnzoo_key_span)) &&
            attnzoo_pool_place(&end, &run->row_offset, rows, columns, sizeof(float)) &&
            attnzoo_pool_place(&end, &run->centres_offset, batch_count, centres, sizeof(double)) &&
-           attnzoo_pool_place(&end, &run->log_sums_offset, batch_count, centres, sizeof(float)) &&
            attnzoo_pool_place(&end, &run->attention_offset, run->plan.shared_bytes, 1, 1) &&
-           attnzoo_pool_place(&end, &run->alignment_offset, run->alignment_plan.shared_bytes, 1, 1) &&
            (run->needs.shared_bytes = end, true);
 }
 
@@ -479,18 +453,11 @@ static attnzoo_status plan(struct run *run)
 {
     static const struct attnzoo_key_span to_be_placed;
     bool has_windows = run->prepared->flavor == LOCAL_P || (is_recurrent(run->prepared) && has_reach(run));
-    attnzoo_status status = ATTNZOO_STATUS_OK;
     if (!describe_scores(run) || !describe_values(run))
         return attnzoo_base_fail_memory(UINT64_MAX);
     /* So that the plan knows of them. */
     run->problem.mask.query_spans = has_windows ? &to_be_placed : NULL;
-    if (run->prepared->flavor == LOCAL_P) {
-        if (!describe_alignment(run))
-            return attnzoo_base_fail_memory(UINT64_MAX);
-        status = attnzoo_attention_make_plan(&run->alignment_plan, &run->alignment);
-    }
-    if (status == ATTNZOO_STATUS_OK)
-        status = attnzoo_attention_make_plan(&run->plan, &run->problem);
+    attnzoo_status status = attnzoo_attention_make_plan(&run->plan, &run->problem);
     if (status == ATTNZOO_STATUS_OK && run->query_layer.weight != NULL)
         status = attnzoo_projection_make_plan(&run->query_plan, &run->query_layer);
     if (status == ATTNZOO_STATUS_OK && run->value_layer.weight != NULL)
@@ -498,7 +465,6 @@ static attnzoo_status plan(struct run *run)
     if (status == ATTNZOO_STATUS_OK && !place_zones(run))
         status = attnzoo_base_fail_memory(UINT64_MAX);
     attnzoo_pool_add_needs(&run->needs, run->plan.scratch_bytes, run->plan.threads_wanted);
-    attnzoo_pool_add_needs(&run->needs, run->alignment_plan.scratch_bytes, run->alignment_plan.threads_wanted);
     attnzoo_pool_add_needs(&run->needs, run->query_plan.scratch_bytes, run->query_plan.threads_wanted);
     attnzoo_pool_add_needs(&run->needs, run->value_plan.scratch_bytes, run->value_plan.threads_wanted);
     return status;
@@ -555,36 +521,24 @@ static void run_mixture(struct run *run, const struct attnzoo_pool_claim *claim)
     }
 }
 
-/* p_t of every query and its window. */
-static void place_windows(const struct run *run, const float *hidden, const float *zeros, double *centres,
-                          struct attnzoo_key_span *windows)
-{
-    const struct attnzoo_mask_plan *mask = &run->problem.mask;
-    int64_t units = run->prepared->query.outputs;
-    for (int64_t row = 0; row < mask->batch_count * mask->query_count; row++) {
-        int64_t batch = row / mask->query_count;
-        double score = (double)attnzoo_kernel_vectors()->tanh_dot(run->prepared->score_weight, hidden + row * units,
-                                                                  zeros, NULL, units) +
-                       (double)run->prepared->score_bias;
-        centres[row] = (double)attnzoo_mask_key_length(mask, batch) / (1.0 + exp(-score));
-        windows[row] = attnzoo_local_window_span(&run->local, batch, row % mask->query_count, mask->key_count);
-    }
-}
-
 static void run_local(struct run *run, const struct attnzoo_pool_claim *claim)
 {
     char *memory = claim->shared;
     float *zeros = (void *)(memory + run->row_offset);
-    double *centres = (void *)(memory + run->centres_offset);
     struct attnzoo_key_span *windows = (void *)(memory + run->windows_offset);
-    memset(zeros, 0, (size_t)run->prepared->query.outputs * sizeof *zeros);
-    run->local.centres = centres;
-    run->local.log_sums = (void *)(memory + run->log_sums_offset);
-    place_windows(run, (void *)(memory + run->projected_offset), zeros, centres, windows);
-    run->problem.mask.query_spans = run->alignment.mask.query_spans = windows;
-    run->alignment.log_sum_exp.data = memory + run->log_sums_offset;
-    run->alignment.value.data = run->problem.value.data;
-    attnzoo_attention_solve(&run->alignment_plan, claim, memory + run->alignment_offset);
+    const struct prepared *prepared = run->prepared;
+    memset(zeros, 0, (size_t)prepared->query.outputs * sizeof *zeros);
+    run->local.centres = (void *)(memory + run->centres_offset);
+    attnzoo_local_window_predict(&(struct attnzoo_local_prediction){.window = &run->local,
+                                                                    .mask = &run->problem.mask,
+                                                                    .hidden = (void *)(memory + run->projected_offset),
+                                                                    .weight = prepared->score_weight,
+                                                                    .zeros = zeros,
+                                                                    .hidden_size = prepared->query.outputs,
+                                                                    .bias = prepared->score_bias,
+                                                                    .spans = windows},
+                                 claim);
+    run->problem.mask.query_spans = windows;
     attnzoo_attention_solve(&run->plan, claim, memory + run->attention_offset);
 }
 

@@ -10,7 +10,7 @@
 #include <math.h>
 #include <string.h>
 
-static const char *const NAMES[TANH_PARAMETER_COUNT] = {
+static const char *const NAMES[TANH_ALL_PARAMETERS] = {
     [TANH_QUERY_WEIGHT] = "query_proj.weight",
     [TANH_QUERY_BIAS] = "query_proj.bias",
     [TANH_KEY_WEIGHT] = "key_proj.weight",
@@ -24,6 +24,8 @@ static const char *const NAMES[TANH_PARAMETER_COUNT] = {
     [TANH_CONV_BIAS] = "location_conv.bias",
     [TANH_LOCATION_WEIGHT] = "location_proj.weight",
     [TANH_LOCATION_BIAS] = "location_proj.bias",
+    [TANH_WINDOW_WEIGHT] = "window_proj.weight",
+    [TANH_WINDOW_BIAS] = "window_proj.bias",
 };
 
 const char *tanh_parameter_name(int parameter)
@@ -124,7 +126,7 @@ void tanh_case_plan(struct tanh_case *test, const char *mechanism, struct tanh_s
 void tanh_case_allocate(struct tanh_case *test)
 {
     attention_case_allocate(&test->call);
-    for (int i = 0; i < TANH_PARAMETER_COUNT; i++)
+    for (int i = 0; i < TANH_ALL_PARAMETERS; i++)
         test_tensor_allocate(&test->parameters[i]);
 }
 
@@ -179,7 +181,7 @@ void tanh_case_allocate_and_fill(struct tanh_case *test)
 void tanh_case_store(struct tanh_case *test)
 {
     attention_case_store(&test->call);
-    for (int i = 0; i < TANH_PARAMETER_COUNT; i++)
+    for (int i = 0; i < TANH_ALL_PARAMETERS; i++)
         test_tensor_store(&test->parameters[i]);
 }
 
@@ -234,7 +236,7 @@ attnzoo_module *tanh_case_unprepared_module(const struct tanh_case *test)
     set_options(test, module);
     if (test->is_concat)
         set_joint_weight(test, module);
-    for (int i = 0; i < TANH_PARAMETER_COUNT; i++) {
+    for (int i = 0; i < TANH_ALL_PARAMETERS; i++) {
         bool is_joined = test->is_concat && (i == TANH_QUERY_WEIGHT || i == TANH_KEY_WEIGHT);
         if (test->parameters[i].rank > 0 && !is_joined)
             assert_ok(attnzoo_module_set_parameter(module, name_in(test, i), test->parameters[i].view));
@@ -398,7 +400,7 @@ void tanh_case_print(const struct tanh_case *test)
     print_error("%s: Eq %" PRId64 " Ek %" PRId64 " Ev %" PRId64 " A %" PRId64 " F %" PRId64 " W %" PRId64 ", absent",
                 test->mechanism, sizes->query_size, sizes->key_size, sizes->value_size, sizes->attention_size,
                 sizes->filters, sizes->width);
-    for (int i = 0; i < TANH_PARAMETER_COUNT; i++)
+    for (int i = 0; i < TANH_ALL_PARAMETERS; i++)
         if (test->parameters[i].rank == 0)
             print_error(" %s", NAMES[i]);
     print_error("\n  smoothing %d, tanh %d, sharpening %g, window %" PRId64 ", feedback %d, initial %d\n",
@@ -410,6 +412,6 @@ void tanh_case_print(const struct tanh_case *test)
 void tanh_case_destroy(struct tanh_case *test)
 {
     attention_case_destroy(&test->call);
-    for (int i = 0; i < TANH_PARAMETER_COUNT; i++)
+    for (int i = 0; i < TANH_ALL_PARAMETERS; i++)
         test_tensor_destroy(&test->parameters[i]);
 }

@@ -27,7 +27,11 @@ enum tanh_parameter {
     TANH_CONV_BIAS,
     TANH_LOCATION_WEIGHT,
     TANH_LOCATION_BIAS,
-    TANH_PARAMETER_COUNT
+    TANH_PARAMETER_COUNT,
+    /* location alone, whose other parameters are among those above, in shapes of its own: */
+    TANH_WINDOW_WEIGHT = TANH_PARAMETER_COUNT,
+    TANH_WINDOW_BIAS,
+    TANH_ALL_PARAMETERS
 };
 
 /* The name that the library gives a parameter, an enum tanh_parameter. */
@@ -51,7 +55,7 @@ struct tanh_case {
     bool is_concat; /* the weights of query and key reach the library side by side, in one */
     struct tanh_sizes sizes;
     struct attention_case call;
-    struct test_tensor parameters[TANH_PARAMETER_COUNT];
+    struct test_tensor parameters[TANH_ALL_PARAMETERS];
 
     /* Options of location_aware. */
     bool smoothing, has_tanh;

@@ -168,8 +168,9 @@ static void states_allocate_only_when_they_are_made(void **state)
         QUIET(attnzoo_state_length, (one));
         QUIET(attnzoo_state_capacity, (one));
         QUIET(attnzoo_state_batch, (one));
-        struct zoo_array fields[2];
-        for (int32_t field = 0; field < 2; field++) {
+        int32_t count = zoo_field_count((enum zoo_kind)kind);
+        struct zoo_array fields[2] = {{0}};
+        for (int32_t field = 0; field < count; field++) {
             int32_t rank = 0;
             int64_t shape[ATTNZOO_RANK_MAX];
             QUIET(attnzoo_state_field_shape, (one, field + 7, &rank, shape));
@@ -179,7 +180,7 @@ static void states_allocate_only_when_they_are_made(void **state)
             QUIET(attnzoo_state_get_field, (one, field, NULL));
         }
         const attnzoo_tensor *const views[] = {fields[0].view, fields[1].view, NULL};
-        QUIET(attnzoo_state_set_fields, (other, views, 2));
+        QUIET(attnzoo_state_set_fields, (other, views, count));
         QUIET(attnzoo_state_set_fields, (other, views + 2, 1));
         QUIET(attnzoo_state_copy, (one, other));
         QUIET(attnzoo_state_copy, (one, NULL));
@@ -188,7 +189,7 @@ static void states_allocate_only_when_they_are_made(void **state)
         QUIET(attnzoo_state_reset, (one));
         QUIET(attnzoo_state_destroy, (one));
         QUIET(attnzoo_state_destroy, (other));
-        for (int32_t field = 0; field < 2; field++)
+        for (int32_t field = 0; field < count; field++)
             zoo_array_destroy(&fields[field]);
         zoo_case_destroy(&test);
     }

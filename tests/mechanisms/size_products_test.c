@@ -119,6 +119,9 @@ static void p26_output_shapes_do_not_wrap(void **state)
     (void)state;
     for (int kind = 0; kind < ZOO_KINDS; kind++) {
         struct zoo_case test;
+        /* Whose keys are as many as its parameter has rows. */
+        if (kind == ZOO_POSITION)
+            continue;
         zoo_case_create(&test, (enum zoo_kind)kind, (struct zoo_sizes){1, 2, 2, 1, 1, 4}, 1);
         const int64_t many = INT64_C(1) << 57;
         bool has_heads = kind == ZOO_SCALED_DOT_PRODUCT;
@@ -224,7 +227,7 @@ static void more_memory_than_there_is_is_refused(void **state)
 {
     (void)state;
     for (int kind = ZOO_MULTI_HEAD; kind < ZOO_KINDS; kind++)
-        for (int32_t threads = 0; threads <= 2; threads += 2) {
+        for (int32_t threads = 0; threads <= 2 && kind != ZOO_POSITION; threads += 2) {
             struct zoo_case test, usual;
             attnzoo_executor *executor = NULL;
             const int64_t many = INT64_C(1) << 46;

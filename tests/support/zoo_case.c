@@ -16,23 +16,60 @@ const char *const ZOO_NAMES[ZOO_KINDS] = {"scaled_dot_product",
                                           "additive",
                                           "location_aware",
                                           "general",
-                                          "concat"};
+                                          "concat",
+                                          "location, gaussian_mixture",
+                                          "location, position",
+                                          "location, local_p",
+                                          "customizing"};
 
 /* What outputs hold before a call. */
 static const unsigned char POISON = 0xa5;
 
+static bool is_location(enum zoo_kind kind)
+{
+    return kind == ZOO_GAUSSIAN_MIXTURE || kind == ZOO_POSITION || kind == ZOO_LOCAL_P;
+}
+
+static bool is_luong(enum zoo_kind kind)
+{
+    return kind == ZOO_GENERAL || kind == ZOO_CONCAT;
+}
+
 static bool has_one_head(enum zoo_kind kind)
 {
-    return kind == ZOO_ADDITIVE || kind == ZOO_GENERAL || kind == ZOO_CONCAT;
+    return kind == ZOO_ADDITIVE || is_luong(kind) || is_location(kind);
 }
 
 bool zoo_has_state(enum zoo_kind kind)
 {
-    return kind != ZOO_SCALED_DOT_PRODUCT && !has_one_head(kind);
+    return kind != ZOO_SCALED_DOT_PRODUCT && kind != ZOO_ADDITIVE && !is_luong(kind) && kind != ZOO_POSITION &&
+           kind != ZOO_LOCAL_P;
+}
+
+int32_t zoo_field_count(enum zoo_kind kind)
+{
+    return attnzoo_item_count(zoo_mechanism(kind), ATTNZOO_ITEM_STATE);
+}
+
+bool zoo_is_recurrent(enum zoo_kind kind)
+{
+    return kind == ZOO_LOCATION_AWARE || kind == ZOO_GAUSSIAN_MIXTURE || kind == ZOO_CUSTOMIZING;
+}
+
+bool zoo_reads_key(enum zoo_kind kind)
+{
+    return !is_location(kind) && kind != ZOO_CUSTOMIZING;
+}
+
+bool zoo_adds_up(enum zoo_kind kind)
+{
+    return kind != ZOO_LOCAL_P;
 }
 
 const char *zoo_mechanism(enum zoo_kind kind)
 {
+    if (is_location(kind))
+        return "location";
     return kind == ZOO_TRANSFORMER_XL || kind == ZOO_SHAW ? "relative_multi_head" : ZOO_NAMES[kind];
 }
 
@@ -96,13 +133,41 @@ static void add_luong_parameters(struct zoo_case *test, struct random_source *so
     add_layer(test, source, "score_proj.weight", "score_proj.bias", 1, size);
 }
 
+static void add_location_parameters(struct zoo_case *test, struct random_source *source)
+{
+    int64_t size = test->sizes.size;
+    if (test->kind == ZOO_GAUSSIAN_MIXTURE)
+        add_layer(test, source, "window_proj.weight", "window_proj.bias", 6, size);
+    if (test->kind == ZOO_POSITION)
+        add_layer(test, source, "location_proj.weight", NULL, test->sizes.keys, size);
+    if (test->kind == ZOO_LOCAL_P) {
+        add_layer(test, source, "query_proj.weight", "query_proj.bias", size, size);
+        add_layer(test, source, "score_proj.weight", "score_proj.bias", 1, size);
+    }
+    add_layer(test, source, "value_proj.weight", "value_proj.bias", size, size);
+}
+
+static void add_customizing_parameters(struct zoo_case *test, struct random_source *source)
+{
+    int64_t size = test->sizes.size, all = test->sizes.heads * size;
+    add_layer(test, source, "query_proj.weight", "query_proj.bias", all, size);
+    add_layer(test, source, "value_proj.weight", "bias", all, size);
+    add_parameter(test, source, "location_conv.weight", 3, (int64_t[]){3, 1, 5});
+    add_parameter(test, source, "location_conv.bias", 1, (int64_t[]){3});
+    add_layer(test, source, "location_proj.weight", NULL, size, 3);
+}
+
 static void add_parameters(struct zoo_case *test, struct random_source *source)
 {
     const struct zoo_sizes *sizes = &test->sizes;
     int64_t all = sizes->heads * sizes->size, kept = sizes->key_heads * sizes->size, size = sizes->size;
-    if (test->kind == ZOO_SCALED_DOT_PRODUCT)
+    if (test->kind == ZOO_CUSTOMIZING)
+        add_customizing_parameters(test, source);
+    if (is_location(test->kind))
+        add_location_parameters(test, source);
+    if (!zoo_reads_key(test->kind) || test->kind == ZOO_SCALED_DOT_PRODUCT)
         return;
-    if (test->kind == ZOO_GENERAL || test->kind == ZOO_CONCAT) {
+    if (is_luong(test->kind)) {
         add_luong_parameters(test, source);
         return;
     }
@@ -167,6 +232,8 @@ static void create(struct zoo_case *test, enum zoo_kind kind, struct zoo_sizes s
     *test = (struct zoo_case){.kind = kind, .sizes = sizes};
     if (has_one_head(kind))
         test->sizes.heads = test->sizes.key_heads = 1;
+    if (kind == ZOO_CUSTOMIZING)
+        test->sizes.key_heads = test->sizes.heads;
     add_parameters(test, &source);
     add_arrays(test, &source, wants_attention);
     zoo_case_poison(test);
@@ -209,17 +276,31 @@ void zoo_case_share(struct zoo_case *test, const struct zoo_case *other)
     }
 }
 
+attnzoo_status zoo_case_set_options(const struct zoo_case *test, attnzoo_module *module)
+{
+    static const char *const flavors[ZOO_KINDS] = {[ZOO_SHAW] = "shaw",
+                                                   [ZOO_GAUSSIAN_MIXTURE] = "gaussian_mixture",
+                                                   [ZOO_POSITION] = "position",
+                                                   [ZOO_LOCAL_P] = "local_p"};
+    attnzoo_status status = ATTNZOO_STATUS_OK;
+    bool has_heads = test->kind != ZOO_SCALED_DOT_PRODUCT && !is_location(test->kind) && !is_luong(test->kind);
+    if (has_heads)
+        status = attnzoo_module_set_option_int(module, "num_heads", test->sizes.heads);
+    if (status == ATTNZOO_STATUS_OK && has_heads && zoo_reads_key(test->kind))
+        status = attnzoo_module_set_option_int(module, "num_kv_heads", test->sizes.key_heads);
+    if (status == ATTNZOO_STATUS_OK && flavors[test->kind] != NULL)
+        status = attnzoo_module_set_option_text(module, "flavor", flavors[test->kind]);
+    if (status == ATTNZOO_STATUS_OK && test->kind == ZOO_GAUSSIAN_MIXTURE)
+        status = attnzoo_module_set_option_bool(module, "normalized", 1);
+    return status;
+}
+
 attnzoo_status zoo_case_make_module(const struct zoo_case *test, attnzoo_module **module)
 {
     attnzoo_module *made = NULL;
     attnzoo_status status = attnzoo_module_create(&made, zoo_mechanism(test->kind));
-    bool has_heads = test->kind != ZOO_SCALED_DOT_PRODUCT && !has_one_head(test->kind);
-    if (status == ATTNZOO_STATUS_OK && has_heads)
-        status = attnzoo_module_set_option_int(made, "num_heads", test->sizes.heads);
-    if (status == ATTNZOO_STATUS_OK && has_heads)
-        status = attnzoo_module_set_option_int(made, "num_kv_heads", test->sizes.key_heads);
-    if (status == ATTNZOO_STATUS_OK && test->kind == ZOO_SHAW)
-        status = attnzoo_module_set_option_text(made, "flavor", "shaw");
+    if (status == ATTNZOO_STATUS_OK)
+        status = zoo_case_set_options(test, made);
     for (int32_t i = 0; i < test->parameter_count && status == ATTNZOO_STATUS_OK; i++)
         status = attnzoo_module_set_parameter(made, test->parameter_names[i], test->parameters[i].view);
     if (status == ATTNZOO_STATUS_OK)

@@ -103,6 +103,8 @@ static const struct {
     {"F", "filters"},
     {"W", "width of a filter, odd"},
     {"P", "rows of the position table"},
+    {"S", "positions (at least M)"},
+    {"K", "Gaussians"},
     {"T", "keys kept in the state"},
     {"k", "largest distance told apart"},
 };

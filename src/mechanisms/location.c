@@ -80,8 +80,8 @@ static const struct attnzoo_parameter_spec parameters[PARAMETER_COUNT] = {
 };
 
 static const struct attnzoo_slot_spec inputs[] = {
-    [ATTNZOO_INPUT_QUERY] = {"query", "[B, N, Eq]", "h, from which positions are predicted; steps in order", true,
-                             false},
+    [ATTNZOO_INPUT_QUERY] = {"query", "[B, N, Eq]",
+                             "h, which says where to look; gaussian_mixture takes steps in order", true, false},
     [ATTNZOO_INPUT_KEY] = {"key", "[B, M, Ek]", "not used; may be left out, otherwise of as many rows as value", false,
                            false},
     [ATTNZOO_INPUT_VALUE] = {"value", "[B, M, Ev]", "what each glimpse gives when it is found", true, false},

@@ -171,6 +171,15 @@ ATTNZOO_API attnzoo_status attnzoo_module_output_shape(const attnzoo_module *mod
  *                        U f_j + b) + b_w), f = conv(alignment_t-1); alignment_t = softmax(e + biases), or smoothing,
  *                        over all keys; context_t = sum_j alignment_tj v_j, head by head, [B, N, H*Dv] (Chorowski et
  *                        al. 2015, arXiv 1506.07503, equations 5 to 9).
+ *   location             query h [B, N, Eq], value [B, M, Ev], no key; u = j + first_position. flavor=gaussian_mixture, the
+ *                        N queries being steps in order: (a, b, c) = W h_t + bias, kappa_t = kappa_t-1 + exp(c),
+ *                        phi(t, u) = sum_k exp(a_k - exp(b_k) (kappa_k - u)^2), context_t = sum_u phi(t, u) v_u
+ *                        (Graves 2013, arXiv 1308.0850, equations 46 to 51). flavor=position: A = softmax(Wa h + biases).
+ *                        flavor=local_p: p = S sigmoid(v_p . tanh(W_p h)), A = softmax(Wa h + biases) exp(-2 (u - p)^2
+ *                        / D^2) over |u - p| <= D (Luong et al. 2015, arXiv 1508.04025, equations 8 to 10).
+ *   customizing          query [B, N, Eq], N steps in order, value [B, M, Ev], no key; in each head x_j = Wv v_j + U f_j +
+ *                        b, f = conv(alignment_t-1); alignment_t = softmax(s (Wq q_t + bq) . x + biases); context_t =
+ *                        sum_j alignment_tj x_j, joined, [B, N, H*D] (github.com/sooftware/attentions).
  *
  * @param module     a prepared module; only read.
  * @param executor   threads and scratch memory; NULL runs the call in the calling thread, with memory
@@ -178,15 +187,15 @@ ATTNZOO_API attnzoo_status attnzoo_module_output_shape(const attnzoo_module *mod
  * @param query      as above. float32, float16 or bfloat16, any strides, as are key and value. Leading axes of size 1
  *                   (batch, heads) may be left out: for scaled_dot_product [H, N, D] and [N, D] are fine, for the
  *                   others [N, Eq].
- * @param key        as above.
+ * @param key        as above; NULL, or anything with as many rows as value, where there is no key.
  * @param value      as above.
  * @param mask       what may be seen, and biases; NULL hides nothing. With a key/value cache its M is that of all keys.
  * @param state      carried from call to call; NULL for a call by itself. See attnzoo/state.h.
  * @param context    output: as above, float32, float16 or bfloat16. Any strides that nest: sorted by size, each
  *                   passes all that the smaller ones reach (transposed, sliced, reversed and interleaved views do;
  *                   others are refused even where no element repeats). Leading axes of size 1 may be left out.
- * @param attention  output: [B, H, N, M]; [B, N, M] with the option average_heads, and for additive and location_aware
- *                   with one head. As context; NULL if it is not wanted. Without it no N x M memory is used or
+ * @param attention  output: [B, H, N, M]; [B, N, M] with the option average_heads, for location, and for additive,
+ *                   location_aware and customizing with one head. As context; NULL if it is not wanted. Without it no N x M memory is used or
  *                   written, and never any for each hidden unit or position of a pair.
  * Inputs of 16 bits are widened and all arithmetic is float32; outputs of 16 bits are rounded to nearest.
  * N = 0 or B = 0 does nothing (but that a cache keeps the keys); M = 0 gives context 0. Rows of key and value that no

@@ -20,7 +20,8 @@
  *
  * What a state holds can be read and written field by field. Fields are numbered; attnzoo_item_text() with
  * ATTNZOO_ITEM_STATE tells their names and shapes: `key` [B, G, T, D] and `value` [B, G, T, Dv], or
- * `alignment` and `cumulative` [B, H, M].
+ * `alignment` and `cumulative` [B, H, M]. A field whose shape has no keys, as `kappa` [B, K] of location, is there in an
+ * empty state, too, and holds zeros.
  */
 #ifndef ATTNZOO_STATE_H
 #define ATTNZOO_STATE_H

@@ -141,6 +141,7 @@ static void numbers_past_the_floats_come_to_their_limit(void **state)
         {{0.0f, 0.0f, 200.0f}, {0.0, 0.0, 0.0}},                               /* the window is past all keys */
         {{100.0f, 200.0f, 0.0f}, {0.0, INFINITY, 0.0}},                        /* infinitely sharp and high */
         {{0.0f, 200.0f, 0.0f}, {0.0, 1.0, 0.0}},                               /* one key */
+        {{0.0f, INFINITY, 0.0f}, {0.0, 1.0, 0.0}},                             /* and where it is infinitely sharp */
         {{1.0f, -200.0f, 200.0f}, {exp(1.0), exp(1.0), exp(1.0)}},             /* infinitely wide and far away */
         {{-INFINITY, 0.0f, 0.0f}, {0.0, 0.0, 0.0}},                            /* nothing at all */
         {{-INFINITY, INFINITY, 0.0f}, {0.0, 0.0, 0.0}},                        /* nor here */

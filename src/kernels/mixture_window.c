@@ -136,22 +136,8 @@ const struct attnzoo_score_source attnzoo_kernel_mixture_window = {
     .fill = fill,
 };
 
-void attnzoo_mixture_window_move(const struct attnzoo_mixture_window *window, int64_t batch, int64_t query_count,
-                                 float *centres)
-{
-    int64_t components = window->component_count;
-    for (int64_t query = 0; query < query_count; query++) {
-        float *moves = window->numbers + ((batch * window->query_count + query) * 3 + 2) * components;
-        attnzoo_kernel_vectors()->exponentials(moves, components);
-        for (int64_t k = 0; k < components; k++) {
-            float centre = centres[k] + moves[k];
-            moves[k] = centres[k] = centre > FLT_MAX ? FLT_MAX : centre;
-        }
-    }
-}
-
-struct attnzoo_key_span attnzoo_mixture_window_reach(const struct attnzoo_mixture_window *window, int64_t batch,
-                                                     int64_t query, int64_t key_count)
+static struct attnzoo_key_span reach_of(const struct attnzoo_mixture_window *window, int64_t batch, int64_t query,
+                                        int64_t key_count)
 {
     const float *numbers = numbers_of(window, batch, query);
     double least = LOG_WEIGHT_LEAST - log((double)attnzoo_base_maximum(window->component_count, 1));
@@ -169,4 +155,36 @@ struct attnzoo_key_span attnzoo_mixture_window_reach(const struct attnzoo_mixtur
     }
     double end = (double)key_count;
     return (struct attnzoo_key_span){(int64_t)clamp(first, 0.0, end), (int64_t)clamp(last + 1.0, 0.0, end)};
+}
+
+/* What the tasks are given. */
+struct job {
+    const struct attnzoo_mixture_window *window;
+    const struct attnzoo_mask_plan *mask;
+};
+
+static void move_batch(const void *context, int64_t batch, void *scratch)
+{
+    (void)scratch;
+    const struct job *job = context;
+    const struct attnzoo_mixture_window *window = job->window;
+    int64_t components = window->component_count, length = attnzoo_mask_query_length(job->mask, batch);
+    float *centres = window->centres + batch * components;
+    for (int64_t query = 0; query < length; query++) {
+        float *moves = window->numbers + ((batch * window->query_count + query) * 3 + 2) * components;
+        attnzoo_kernel_vectors()->exponentials(moves, components);
+        for (int64_t k = 0; k < components; k++) {
+            float centre = centres[k] + moves[k];
+            moves[k] = centres[k] = centre > FLT_MAX ? FLT_MAX : centre;
+        }
+    }
+    for (int64_t query = 0; window->spans != NULL && query < window->query_count; query++)
+        window->spans[batch * window->query_count + query] = reach_of(window, batch, query, job->mask->key_count);
+}
+
+void attnzoo_mixture_window_move(const struct attnzoo_mixture_window *window, const struct attnzoo_mask_plan *mask,
+                                 const struct attnzoo_pool_claim *claim)
+{
+    const struct job job = {window, mask};
+    attnzoo_pool_do(claim, &(struct attnzoo_pool_phase){move_batch, &job, mask->batch_count, NULL});
 }

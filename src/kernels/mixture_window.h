@@ -15,6 +15,10 @@ struct attnzoo_mixture_window {
      * logarithms of how far they move, then, by attnzoo_mixture_window_move(), where they are.
      */
     float *numbers;
+    /** [B, K]: where the centres are before the first query, and, once they have moved, behind the last one. */
+    float *centres;
+    /** [B, N]: the keys that have a weight above 0 as a float, all keys where a number is NaN; or NULL. */
+    struct attnzoo_key_span *spans;
     int64_t component_count;
     int64_t query_count;
     /** What the first key counts as. */
@@ -25,14 +29,10 @@ struct attnzoo_mixture_window {
 extern const struct attnzoo_score_source attnzoo_kernel_mixture_window;
 
 /**
- * Moves the centres of a batch's queries on, one after the other: centre_t = centre_t-1 + exp(move_t), at most the
- * largest float. centres [K]: before the first query, and afterwards behind the last one.
+ * Moves the centres on with the queries that come before their batch's length: centre_t = centre_t-1 + exp(move_t), at
+ * most the largest float; and finds the spans.
  */
-void attnzoo_mixture_window_move(const struct attnzoo_mixture_window *window, int64_t batch, int64_t query_count,
-                                 float *centres);
-
-/** The keys, of so many, that have a weight above 0 as a float; all keys where a number is NaN. */
-struct attnzoo_key_span attnzoo_mixture_window_reach(const struct attnzoo_mixture_window *window, int64_t batch,
-                                                     int64_t query, int64_t key_count);
+void attnzoo_mixture_window_move(const struct attnzoo_mixture_window *window, const struct attnzoo_mask_plan *mask,
+                                 const struct attnzoo_pool_claim *claim);
 
 #endif

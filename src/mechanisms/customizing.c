@@ -191,13 +191,10 @@ struct raw {
 static attnzoo_status check_inputs(const struct prepared *prepared, const struct attnzoo_view *const *views,
                                    struct raw *raw)
 {
-    const struct attnzoo_view *query = views[ATTNZOO_INPUT_QUERY], *key = views[ATTNZOO_INPUT_KEY];
-    const struct attnzoo_view *value = views[ATTNZOO_INPUT_VALUE];
+    const struct attnzoo_view *query = views[ATTNZOO_INPUT_QUERY], *value = views[ATTNZOO_INPUT_VALUE];
     attnzoo_status status = attnzoo_shapes_check_rank(query, "query", 2, 3);
     if (status == ATTNZOO_STATUS_OK)
         status = attnzoo_shapes_check_features(query, "query", "query_proj.weight", prepared->query.inputs);
-    if (status == ATTNZOO_STATUS_OK && key != NULL)
-        status = attnzoo_shapes_check_rank(key, "key", 2, 3);
     if (status == ATTNZOO_STATUS_OK)
         status = attnzoo_shapes_check_rank(value, "value", 2, 3);
     if (status == ATTNZOO_STATUS_OK)
@@ -206,11 +203,7 @@ static attnzoo_status check_inputs(const struct prepared *prepared, const struct
         return status;
     raw->query = attnzoo_grid_without_heads(query);
     raw->value = attnzoo_grid_without_heads(value);
-    if (raw->query.size[ATTNZOO_BATCH] != raw->value.size[ATTNZOO_BATCH])
-        return attnzoo_shapes_differ("batch sizes", "query", raw->query.size[ATTNZOO_BATCH], "value",
-                                     raw->value.size[ATTNZOO_BATCH]);
-    const struct attnzoo_grid keys = key == NULL ? raw->value : attnzoo_grid_without_heads(key);
-    return attnzoo_shapes_check_together(&raw->query, &keys, &raw->value);
+    return attnzoo_shapes_check_without_key(&raw->query, views[ATTNZOO_INPUT_KEY], &raw->value);
 }
 
 /* The shape of an output with all its axes. */
@@ -261,13 +254,6 @@ static attnzoo_status check_outputs(struct run *run, const struct raw *raw)
     return status;
 }
 
-static struct attnzoo_projection layer_over(const struct attnzoo_grid *input, const struct attnzoo_layer *layer,
-                                            const struct attnzoo_grid *output)
-{
-    return (struct attnzoo_projection){
-        .input = *input, .weight = layer->weight, .bias = layer->bias, .parts = {*output}, .part_count = 1};
-}
-
 /* The core's part of each step: one query of every head, whose attention is the alignment. */
 static bool describe_step(struct run *run, const struct raw *raw)
 {
@@ -292,10 +278,10 @@ static bool describe_step(struct run *run, const struct raw *raw)
     problem->query_count = 1;
     problem->scale = prepared->scale;
     problem->source = &attnzoo_kernel_dot_product;
-    run->query_layer = layer_over(&raw->query, &prepared->query, &problem->query);
+    run->query_layer = attnzoo_recurrence_layer(&raw->query, &prepared->query, &problem->query);
     /* So that steps give the same, to the bit, in one call or in several. */
     run->query_layer.is_row_by_row = true;
-    run->value_layer = layer_over(&raw->value, &prepared->value, &run->projected);
+    run->value_layer = attnzoo_recurrence_layer(&raw->value, &prepared->value, &run->projected);
     run->location = (struct attnzoo_location){.layers = &prepared->layers,
                                               .source_count = 1,
                                               .batch_count = batch_count * heads,

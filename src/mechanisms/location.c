@@ -122,32 +122,18 @@ static bool is_recurrent(const struct prepared *prepared)
 /* Every parameter of another flavor is a mistake, and so is a missing one of this flavor. */
 static attnzoo_status check_flavor(const struct attnzoo_instance *instance, int flavor)
 {
-    static const struct {
-        int32_t parameter;
-        bool fits[3];
-        bool is_needed[3];
-    } rules[] = {
-        {WINDOW_WEIGHT, {true, false, false}, {true, false, false}},
-        {WINDOW_BIAS, {true, false, false}, {false}},
-        {LOCATION_WEIGHT, {false, true, true}, {false, true, false}},
-        {QUERY_WEIGHT, {false, false, true}, {false, false, true}},
-        {QUERY_BIAS, {false, false, true}, {false}},
-        {SCORE_WEIGHT, {false, false, true}, {false, false, true}},
-        {SCORE_BIAS, {false, false, true}, {false}},
+    enum { MIXTURE = 1u << GAUSSIAN_MIXTURE, BY_POSITION = 1u << POSITION, LOCAL = 1u << LOCAL_P };
+    static const struct attnzoo_flavor_rule rules[] = {
+        {WINDOW_WEIGHT, MIXTURE, MIXTURE},
+        {WINDOW_BIAS, MIXTURE, 0},
+        {LOCATION_WEIGHT, BY_POSITION | LOCAL, BY_POSITION},
+        {QUERY_WEIGHT, LOCAL, LOCAL},
+        {QUERY_BIAS, LOCAL, 0},
+        {SCORE_WEIGHT, LOCAL, LOCAL},
+        {SCORE_BIAS, LOCAL, 0},
     };
     static const char *const names[] = {"gaussian_mixture", "position", "local_p"};
-    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
-        const struct attnzoo_parameter_spec *spec = &parameters[rules[i].parameter];
-        bool is_set = attnzoo_shapes_is_set(instance, rules[i].parameter);
-        if (is_set && !rules[i].fits[flavor])
-            return attnzoo_base_fail(ATTNZOO_STATUS_INVALID_ARGUMENT, "%s is set, but flavor=%s does not have it",
-                                     spec->name, names[flavor]);
-        if (!is_set && rules[i].is_needed[flavor])
-            return attnzoo_base_fail(ATTNZOO_STATUS_INVALID_ARGUMENT,
-                                     "flavor=%s needs the parameter %s of shape %s, which is not set", names[flavor],
-                                     spec->name, spec->shape);
-    }
-    return ATTNZOO_STATUS_OK;
+    return attnzoo_shapes_check_flavor(instance, flavor, names[flavor], rules, sizeof rules / sizeof *rules);
 }
 
 /* Checks the sizes that follow from others. */
@@ -252,10 +238,8 @@ static attnzoo_status check_query(const struct prepared *prepared, const struct 
 static attnzoo_status check_inputs(const struct prepared *prepared, const struct attnzoo_view *const *views,
                                    struct attnzoo_attention *problem)
 {
-    const struct attnzoo_view *value = views[ATTNZOO_INPUT_VALUE], *key = views[ATTNZOO_INPUT_KEY];
+    const struct attnzoo_view *value = views[ATTNZOO_INPUT_VALUE];
     attnzoo_status status = check_query(prepared, views[ATTNZOO_INPUT_QUERY]);
-    if (status == ATTNZOO_STATUS_OK && key != NULL)
-        status = attnzoo_shapes_check_rank(key, "key", 2, 3);
     if (status == ATTNZOO_STATUS_OK)
         status = attnzoo_shapes_check_rank(value, "value", 2, 3);
     if (status == ATTNZOO_STATUS_OK && prepared->value.weight != NULL)
@@ -264,12 +248,8 @@ static attnzoo_status check_inputs(const struct prepared *prepared, const struct
         return status;
     problem->query = attnzoo_grid_without_heads(views[ATTNZOO_INPUT_QUERY]);
     problem->value = attnzoo_grid_without_heads(value);
-    const struct attnzoo_grid keys = key == NULL ? problem->value : attnzoo_grid_without_heads(key);
-    if (key == NULL && problem->query.size[ATTNZOO_BATCH] != keys.size[ATTNZOO_BATCH])
-        return attnzoo_shapes_differ("batch sizes", "query", problem->query.size[ATTNZOO_BATCH], "value",
-                                     keys.size[ATTNZOO_BATCH]);
-    status = attnzoo_shapes_check_together(&problem->query, &keys, &problem->value);
-    int64_t key_count = keys.size[ATTNZOO_ROW];
+    status = attnzoo_shapes_check_without_key(&problem->query, views[ATTNZOO_INPUT_KEY], &problem->value);
+    int64_t key_count = problem->value.size[ATTNZOO_ROW];
     if (status == ATTNZOO_STATUS_OK && prepared->location.weight != NULL && key_count > prepared->location.outputs)
         return attnzoo_base_fail(ATTNZOO_STATUS_SHAPE_MISMATCH,
                                  "value has %" PRId64 " rows, but location_proj.weight has only %" PRId64 " positions",
@@ -351,17 +331,6 @@ static struct attnzoo_grid positions(const struct prepared *prepared, int64_t ba
                                  .dtype = ATTNZOO_DTYPE_FLOAT32};
 }
 
-static struct attnzoo_projection layer_over(const struct attnzoo_grid *input, const struct attnzoo_layer *layer,
-                                            const struct attnzoo_grid *output)
-{
-    return (struct attnzoo_projection){.input = *input,
-                                       .weight = layer->weight,
-                                       .bias = layer->bias,
-                                       .parts = {*output},
-                                       .part_count = 1,
-                                       .clears_unwanted = true};
-}
-
 /* Says how scores are made, and what of the queries. */
 static bool describe_scores(struct run *run)
 {
@@ -378,7 +347,8 @@ static bool describe_scores(struct run *run)
     struct attnzoo_grid projected;
     if (!attnzoo_grid_make_compact(&projected, batch_count, 1, query_count, layer->outputs))
         return false;
-    run->query_layer = layer_over(&problem->query, layer, &projected);
+    run->query_layer = attnzoo_recurrence_layer(&problem->query, layer, &projected);
+    run->query_layer.clears_unwanted = true;
     if (is_recurrent(prepared)) {
         /* Steps give the same, to the bit, in one call or in several: each is a row and a problem of its own. */
         run->query_layer.is_row_by_row = true;
@@ -416,8 +386,7 @@ static bool describe_values(struct run *run)
         value->stride[ATTNZOO_HEAD] = value->stride[ATTNZOO_BATCH] =
             state->capacity * state->fields[FIELD_VALUE].columns;
     }
-    run->value_layer = layer_over(&input, &run->prepared->value, value);
-    run->value_layer.clears_unwanted = false;
+    run->value_layer = attnzoo_recurrence_layer(&input, &run->prepared->value, value);
     return true;
 }
 
@@ -498,24 +467,19 @@ static void run_mixture(struct run *run, const struct attnzoo_pool_claim *claim)
 {
     char *memory = claim->shared;
     struct attnzoo_mask_plan *mask = &run->problem.mask;
-    struct attnzoo_key_span *windows = (void *)(memory + run->windows_offset);
-    int64_t components = run->prepared->component_count, query_count = mask->query_count;
-    float *centres = (void *)(memory + run->row_offset);
-    if (run->call->state != NULL)
-        centres = run->call->state->fields[FIELD_KAPPA].data;
+    struct attnzoo_mixture_window *mixture = &run->mixture;
+    const struct attnzoo_state_content *state = run->call->state;
+    mixture->centres = (void *)(memory + run->row_offset);
+    if (state != NULL)
+        mixture->centres = state->fields[FIELD_KAPPA].data;
     else
-        memset(centres, 0, (size_t)(mask->batch_count * components) * sizeof *centres);
-    run->mixture.numbers = (void *)(memory + run->projected_offset);
+        memset(mixture->centres, 0, (size_t)(mask->batch_count * mixture->component_count) * sizeof(float));
+    mixture->numbers = (void *)(memory + run->projected_offset);
+    mixture->spans = mask->query_spans != NULL ? (void *)(memory + run->windows_offset) : NULL;
+    attnzoo_mixture_window_move(mixture, mask, claim);
+    mask->query_spans = mixture->spans;
     run->problem.query.data = memory + run->projected_offset;
-    for (int64_t batch = 0; batch < mask->batch_count; batch++) {
-        attnzoo_mixture_window_move(&run->mixture, batch, attnzoo_mask_query_length(mask, batch),
-                                    centres + batch * components);
-        for (int64_t query = 0; mask->query_spans != NULL && query < query_count; query++)
-            windows[batch * query_count + query] =
-                attnzoo_mixture_window_reach(&run->mixture, batch, query, mask->key_count);
-    }
-    mask->query_spans = mask->query_spans != NULL ? windows : NULL;
-    for (int64_t query = 0; query < query_count; query++) {
+    for (int64_t query = 0; query < mask->query_count; query++) {
         run->problem.first_query = query;
         attnzoo_attention_solve(&run->plan, claim, memory + run->attention_offset);
     }

@@ -5,7 +5,6 @@
 
 #include "base/checked.h"
 #include "base/error.h"
-#include "mechanisms/shapes.h"
 
 #include <inttypes.h>
 
@@ -65,4 +64,11 @@ void attnzoo_recurrence_find_rows(struct attnzoo_state_content *state, const str
     state->views[0] = *first;
     state->views[1] = *second;
     state->has_views = true;
+}
+
+struct attnzoo_projection attnzoo_recurrence_layer(const struct attnzoo_grid *input, const struct attnzoo_layer *layer,
+                                                   const struct attnzoo_grid *output)
+{
+    return (struct attnzoo_projection){
+        .input = *input, .weight = layer->weight, .bias = layer->bias, .parts = {*output}, .part_count = 1};
 }

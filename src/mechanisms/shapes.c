@@ -157,3 +157,36 @@ attnzoo_status attnzoo_shapes_check_bias(const struct attnzoo_instance *instance
 {
     return attnzoo_shapes_check_parameter(instance, bias, &instance->parameters[weight].view.shape[0]);
 }
+
+attnzoo_status attnzoo_shapes_check_flavor(const struct attnzoo_instance *instance, int flavor, const char *name,
+                                           const struct attnzoo_flavor_rule *rules, size_t count)
+{
+    uint32_t bit = UINT32_C(1) << flavor;
+    for (size_t i = 0; i < count; i++) {
+        const struct attnzoo_parameter_spec *spec = &instance->mechanism->parameters[rules[i].parameter];
+        bool is_set = attnzoo_shapes_is_set(instance, rules[i].parameter);
+        if (is_set && (rules[i].fits & bit) == 0)
+            return attnzoo_base_fail(ATTNZOO_STATUS_INVALID_ARGUMENT, "%s is set, but flavor=%s does not have it",
+                                     spec->name, name);
+        if (!is_set && (rules[i].is_needed & bit) != 0)
+            return attnzoo_base_fail(ATTNZOO_STATUS_INVALID_ARGUMENT,
+                                     "flavor=%s needs the parameter %s of shape %s, which is not set", name, spec->name,
+                                     spec->shape);
+    }
+    return ATTNZOO_STATUS_OK;
+}
+
+attnzoo_status attnzoo_shapes_check_without_key(const struct attnzoo_grid *query, const struct attnzoo_view *key,
+                                                const struct attnzoo_grid *value)
+{
+    attnzoo_status status = ATTNZOO_STATUS_OK;
+    if (key != NULL)
+        status = attnzoo_shapes_check_rank(key, "key", 2, 3);
+    if (status != ATTNZOO_STATUS_OK)
+        return status;
+    if (query->size[ATTNZOO_BATCH] != value->size[ATTNZOO_BATCH])
+        return attnzoo_shapes_differ("batch sizes", "query", query->size[ATTNZOO_BATCH], "value",
+                                     value->size[ATTNZOO_BATCH]);
+    const struct attnzoo_grid keys = key == NULL ? *value : attnzoo_grid_without_heads(key);
+    return attnzoo_shapes_check_together(query, &keys, value);
+}

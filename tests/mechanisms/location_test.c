@@ -586,7 +586,7 @@ static void wrong_calls_are_told_what_is_wrong(void **state)
     } rows[] = {
         {{1, 2, 2}, {1, 4, 1}, {1, 4, 1}, {1, 2, 1}, "query has 2 features, but window_proj.weight takes 1"},
         {{1, 2, 1}, {1, 5, 1}, {1, 4, 1}, {1, 2, 1}, "numbers of keys differ: key has 5, value has 4"},
-        {{2, 2, 1}, {1, 4, 1}, {1, 4, 1}, {2, 2, 1}, "batch sizes differ: query has 2, key has 1"},
+        {{2, 2, 1}, {1, 4, 1}, {1, 4, 1}, {2, 2, 1}, "batch sizes differ: query has 2, value has 1"},
         {{1, 2, 1}, {2, 4, 1}, {1, 4, 1}, {1, 2, 1}, "batch sizes differ: query has 1, key has 2"},
         {{2, 2, 1}, {0, 0, 0}, {1, 4, 1}, {2, 2, 1}, "batch sizes differ: query has 2, value has 1"},
         {{1, 2, 1}, {1, 4, 1}, {1, 4, 3}, {1, 2, 1}, "context has shape [1, 2, 1], must have [1, 2, 3]"},

@@ -144,12 +144,12 @@ static struct attnzoo_key_span reach_of(const struct attnzoo_mixture_window *win
     double first = (double)key_count, last = -1.0;
     for (int64_t k = 0; k < window->component_count; k++) {
         struct component component = component_of(window, numbers, k);
-        double reach = sqrt((component.height - least) / component.sharpness);
         if (component.height < least)
             continue;
-        if (isnan(reach) || isnan(component.centre))
-            return (struct attnzoo_key_span){0, key_count};
+        double reach = sqrt((component.height - least) / component.sharpness);
         double centre = component.centre - (double)window->first_position;
+        if (isnan(centre - reach))
+            return (struct attnzoo_key_span){0, key_count};
         first = fmin(first, ceil(centre - reach));
         last = fmax(last, floor(centre + reach));
     }

@@ -62,6 +62,9 @@ static void damp(const struct attnzoo_attention *problem, int64_t batch, int64_t
     const struct attnzoo_local_window *window = problem->source_data;
     double offset = (double)(window->first_position + first_key) - centre_of(window, batch, query);
     double factor = -2.0 / (window->reach * window->reach);
+    /* Then the weights of what is seen are NaN already, and those of what a mask hides must stay 0. */
+    if (isnan(offset))
+        return;
     for (int64_t first = 0; first < count; first += FACTORS_AT_A_TIME) {
         float factors[FACTORS_AT_A_TIME];
         int64_t piece = attnzoo_base_minimum(FACTORS_AT_A_TIME, count - first);

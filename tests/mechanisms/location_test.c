@@ -157,6 +157,29 @@ static void local_p_looks_within_d_of_half_the_length(void **state)
     }
 }
 
+/* A window that is nowhere makes a row of NaN (P13), but not where a mask hides every key of it (P01). */
+static void nan_queries_of_local_p_that_see_nothing_give_zeros(void **state)
+{
+    (void)state;
+    attnzoo_module *module = local_of(2);
+    attnzoo_tensor *view = NULL;
+    attnzoo_mask *mask = NULL;
+    unsigned char allowed[2] = {1, 0};
+    assert_ok(attnzoo_module_prepare(module));
+    assert_ok(attnzoo_mask_create(&mask));
+    assert_ok(attnzoo_tensor_create(&view, allowed, ATTNZOO_DTYPE_BOOL, 2, (int64_t[]){2, 1}, NULL));
+    assert_ok(attnzoo_mask_set_boolean(mask, view));
+    struct call call = new_call(2, 6);
+    call.query[0] = call.query[1] = NAN;
+    assert_ok(run(&call, module, mask, NULL));
+    for (int j = 0; j < 6; j++)
+        assert_true(isnan(call.attention[j]) != 0 && call.attention[6 + j] == 0.0f);
+    assert_true(isnan(call.context[0]) != 0 && call.context[1] == 0.0f);
+    attnzoo_tensor_destroy(view);
+    attnzoo_mask_destroy(mask);
+    attnzoo_module_destroy(module);
+}
+
 /* P06: all keys hidden by numbers that are finite have equal shares of the alignment, before the Gaussian. */
 static void p06_local_p_of_keys_hidden_by_finite_biases(void **state)
 {
@@ -311,6 +334,7 @@ int main(void)
         cmocka_unit_test(keys_out_of_reach_are_not_read),
         cmocka_unit_test(position_takes_the_first_m_rows),
         cmocka_unit_test(local_p_looks_within_d_of_half_the_length),
+        cmocka_unit_test(nan_queries_of_local_p_that_see_nothing_give_zeros),
         cmocka_unit_test(p06_local_p_of_keys_hidden_by_finite_biases),
         cmocka_unit_test(rows_that_see_nothing_are_zeros_in_every_flavor),
         cmocka_unit_test(wrong_modules_are_told_what_is_wrong),

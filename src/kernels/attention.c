@@ -138,7 +138,7 @@ static void add_tile(const struct attnzoo_attention_worker *worker, const struct
     bool crosses_frontier = !attnzoo_attention_all_see(worker, tile->first_key, tile->first_key + tile->key_count);
     struct cover cover = {.is_clear = tile_cover == ATTNZOO_TILE_CLEAR,
                           .may_hide = crosses_frontier || tile_cover == ATTNZOO_TILE_MIXED ||
-                                      problem->mask.description->bias.is_set,
+                                      attnzoo_mask_biases_may_hide(&problem->mask),
                           .is_masked = crosses_frontier || problem->mask.is_dense || problem->is_smoothed};
     struct attnzoo_value_tile values = attnzoo_value_tile_open(worker, tile, cover.may_hide);
     struct attnzoo_strip strip = {.tile = tile};

@@ -102,6 +102,8 @@ struct attnzoo_attention {
     bool is_smoothed;
     /** Weights are exp(score) as they are, not divided by their sum. Not with is_smoothed or averages_heads. */
     bool is_unnormalised;
+    /** [H]: a score that joins the softmax of each row of the head that sees a key, but has no value; NULL for none. */
+    const float *sinks;
     struct attnzoo_mask_plan mask;
     const struct attnzoo_score_source *source;
     /** The source's own. */

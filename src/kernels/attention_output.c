@@ -140,6 +140,9 @@ void attnzoo_attention_write_outputs(const struct attnzoo_attention_worker *work
     const struct attnzoo_softmax_rows *rows = &worker->scratch.rows;
     int64_t row_count = attnzoo_attention_row_count(worker);
     for (int64_t row = 0; row < row_count; row++) {
+        if (problem->sinks != NULL)
+            attnzoo_softmax_add_sink(rows, row, worker->plan->context_columns,
+                                     problem->sinks[attnzoo_attention_row_head(worker, row)]);
         write_context(worker, row);
         if (problem->wants_log_sum_exp)
             write_log_sum_exp(worker, row);

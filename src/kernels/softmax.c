@@ -87,6 +87,15 @@ void attnzoo_softmax_merge(const struct attnzoo_softmax_rows *rows, const struct
     }
 }
 
+void attnzoo_softmax_add_sink(const struct attnzoo_softmax_rows *rows, int64_t row, int64_t columns, float score)
+{
+    if (rows->sum[row] == 0.0)
+        return;
+    if (!isnan(score))
+        raise_maximum(rows, row, columns, score);
+    rows->sum[row] += exp((double)score - (double)rows->maximum[row]);
+}
+
 /* What turns a row's sums into its context, and its weights into its attention. */
 static float factor_of(const struct attnzoo_softmax_rows *rows, int64_t row)
 {

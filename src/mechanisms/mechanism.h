@@ -34,6 +34,7 @@ struct attnzoo_parameter_spec {
     const char *name;
     const char *shape;
     const char *summary;
+    /** 0 where prepare checks the number of axes, since more than one will do. */
     int32_t rank;
     bool is_required;
 };

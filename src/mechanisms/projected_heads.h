@@ -9,6 +9,7 @@
 
 #include "kernels/attention_plan.h"
 #include "kernels/projection.h"
+#include "kernels/rotary.h"
 #include "mechanisms/mechanism.h"
 #include "mechanisms/shapes.h"
 
@@ -136,6 +137,10 @@ struct attnzoo_heads_call {
     int64_t past_count;
     /** One more layer to be run, whose output is compact float32; NULL for none. Its place is found in the run. */
     struct attnzoo_projection *extra;
+    /** Turns queries and keys as they are projected, by where they stand; NULL for not. Keys are cached turned. */
+    const struct attnzoo_rotation *rotation;
+    struct attnzoo_positions query_positions;
+    struct attnzoo_positions key_positions;
 };
 
 /** Checks a call and fills what of the problem follows from it. */

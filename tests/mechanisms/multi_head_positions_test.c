@@ -237,9 +237,27 @@ static void assert_buckets(int64_t bucket_count, int64_t max_distance, bool is_b
     multi_head_case_destroy(&test);
 }
 
+/* What T5's published function gives with 32 buckets and 128: the reference itself has to. */
+static void assert_published_buckets(void)
+{
+    static const struct {
+        int64_t relative_position, both_ways, one_way;
+    } published[] = {{-1000, 15, 31}, {-113, 15, 31}, {-91, 15, 29}, {-90, 14, 29}, {-64, 14, 26}, {-63, 13, 26},
+                     {-32, 12, 21},   {-31, 11, 21},  {-20, 10, 17}, {-16, 10, 16}, {-15, 9, 15},  {-12, 9, 12},
+                     {-11, 8, 11},    {-7, 7, 7},     {0, 0, 0},     {1, 17, 0},    {11, 24, 0},   {12, 25, 0},
+                     {16, 26, 0},     {32, 28, 0},    {64, 30, 0},   {90, 30, 0},   {91, 31, 0},   {500, 31, 0}};
+    const struct reference_buckets both_ways = {.count = 32, .max_distance = 128, .is_bidirectional = true};
+    const struct reference_buckets one_way = {.count = 32, .max_distance = 128};
+    for (size_t i = 0; i < sizeof published / sizeof *published; i++) {
+        assert_int_equal(reference_bucket(&both_ways, published[i].relative_position), published[i].both_ways);
+        assert_int_equal(reference_bucket(&one_way, published[i].relative_position), published[i].one_way);
+    }
+}
+
 static void buckets_are_those_of_t5(void **state)
 {
     (void)state;
+    assert_published_buckets();
     assert_buckets(32, 128, true);
     assert_buckets(32, 128, false);
     assert_buckets(4, 3, true);

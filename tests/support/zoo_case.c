@@ -20,7 +20,8 @@ const char *const ZOO_NAMES[ZOO_KINDS] = {"scaled_dot_product",
                                           "location, gaussian_mixture",
                                           "location, position",
                                           "location, local_p",
-                                          "customizing"};
+                                          "customizing",
+                                          "multi_head, positions"};
 
 /* What outputs hold before a call. */
 static const unsigned char POISON = 0xa5;
@@ -70,12 +71,14 @@ const char *zoo_mechanism(enum zoo_kind kind)
 {
     if (is_location(kind))
         return "location";
+    if (kind == ZOO_MULTI_HEAD_POSITIONS)
+        return "multi_head";
     return kind == ZOO_TRANSFORMER_XL || kind == ZOO_SHAW ? "relative_multi_head" : ZOO_NAMES[kind];
 }
 
 static bool has_projected_heads(enum zoo_kind kind)
 {
-    return kind == ZOO_MULTI_HEAD || kind == ZOO_TRANSFORMER_XL || kind == ZOO_SHAW;
+    return kind == ZOO_MULTI_HEAD || kind == ZOO_TRANSFORMER_XL || kind == ZOO_SHAW || kind == ZOO_MULTI_HEAD_POSITIONS;
 }
 
 void zoo_array_create(struct zoo_array *array, int32_t rank, const int64_t *shape)
@@ -185,6 +188,8 @@ static void add_parameters(struct zoo_case *test, struct random_source *source)
         add_parameter(test, source, "relative_key", 2, (int64_t[]){5, size});
         add_parameter(test, source, "relative_value", 2, (int64_t[]){5, size});
     }
+    if (test->kind == ZOO_MULTI_HEAD_POSITIONS)
+        add_parameter(test, source, "relative_buckets", 2, (int64_t[]){8, sizes->heads});
     if (test->kind == ZOO_ADDITIVE || test->kind == ZOO_LOCATION_AWARE) {
         add_parameter(test, source, "bias", 1, (int64_t[]){size});
         add_layer(test, source, "score_proj.weight", "score_proj.bias", 1, size);
@@ -292,6 +297,14 @@ attnzoo_status zoo_case_set_options(const struct zoo_case *test, attnzoo_module 
         status = attnzoo_module_set_option_text(module, "flavor", flavors[test->kind]);
     if (status == ATTNZOO_STATUS_OK && test->kind == ZOO_GAUSSIAN_MIXTURE)
         status = attnzoo_module_set_option_bool(module, "normalized", 1);
+    if (status == ATTNZOO_STATUS_OK && test->kind == ZOO_MULTI_HEAD_POSITIONS)
+        status = attnzoo_module_set_option_bool(module, "relative_bidirectional", 0);
+    /* Turned are pairs of columns. */
+    bool is_turned = test->kind == ZOO_MULTI_HEAD_POSITIONS && test->sizes.size > 1;
+    if (status == ATTNZOO_STATUS_OK && is_turned)
+        status = attnzoo_module_set_option_text(module, "rotary", "half_split");
+    if (status == ATTNZOO_STATUS_OK && is_turned)
+        status = attnzoo_module_set_option_int(module, "rotary_size", test->sizes.size / 2 * 2);
     return status;
 }
 

@@ -11,7 +11,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The mechanisms, relative_multi_head and location once for each flavor. */
+/* The mechanisms, relative_multi_head and location once for each flavor, multi_head also with rotary positions and relative
+ * buckets. */
 enum zoo_kind {
     ZOO_SCALED_DOT_PRODUCT,
     ZOO_MULTI_HEAD,
@@ -25,6 +26,7 @@ enum zoo_kind {
     ZOO_POSITION,         /* with as many positions as there are keys */
     ZOO_LOCAL_P,
     ZOO_CUSTOMIZING,
+    ZOO_MULTI_HEAD_POSITIONS,
     ZOO_KINDS
 };
 

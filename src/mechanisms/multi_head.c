@@ -58,9 +58,10 @@ enum { ROTARY_COS = ATTNZOO_HEADS_PARAMETER_COUNT, ROTARY_SIN, RELATIVE_BUCKETS,
 
 static const struct attnzoo_parameter_spec parameters[PARAMETER_COUNT] = {
     ATTNZOO_HEADS_PARAMETERS,
-    [ROTARY_COS] = {"rotary_cos", "[P, R/2]",
-                    "cosines by position, in place of rotary_base; [B, P, R/2] for each batch its own", 0, false},
-    [ROTARY_SIN] = {"rotary_sin", "[P, R/2]", "sines, likewise", 0, false},
+    [ROTARY_COS] = {"rotary_cos", "[..., P, R/2]",
+                    "cosines by position, in place of rotary_base; [P, R/2], or [B, P, R/2] for each batch its own", 0,
+                    false},
+    [ROTARY_SIN] = {"rotary_sin", "[..., P, R/2]", "sines, likewise", 0, false},
     [RELATIVE_BUCKETS] = {"relative_buckets", "[buckets, H]",
                           "added to the scores by the bucket that the distance is in, as T5 has it", 2, false},
     [SINK] = {"sink", "[H]", "a score that joins each softmax of its head and has no value", 1, false},

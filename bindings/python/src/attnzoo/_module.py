@@ -141,7 +141,7 @@ class Module(Handle):
         for name, array in parameters.items():
             encoded = text(name, "the name of a parameter")
             operand = operands[encoded] = float_operand(array, name)
-            if name in shapes and operand.array.ndim != shapes[name].count(",") + 1:
+            if name in shapes and not _has_axes_of(operand.array.ndim, shapes[name]):
                 raise ShapeError(f"{name} has shape {list(operand.array.shape)}, must be {shapes[name]}")
         view = View()
         with self._lock:
@@ -419,6 +419,12 @@ class Module(Handle):
         if type(self) is Module:
             options.insert(0, repr(self.mechanism))
         return f"{type(self).__name__}({', '.join(options)})"
+
+
+def _has_axes_of(axes: int, shape: str) -> bool:
+    """Whether so many axes are those of a shape's text; "[..., P, R]" has two or more."""
+    named = shape.count(",") + 1
+    return axes >= named - 1 if shape.startswith("[...") else axes == named
 
 
 #: What a call takes beside the inputs of its mechanism.

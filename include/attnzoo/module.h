@@ -159,7 +159,13 @@ ATTNZOO_API attnzoo_status attnzoo_module_output_shape(const attnzoo_module *mod
  *   multi_head           query [B, N, Eq], key [B, M, Ek], value [B, M, Ev], which query_proj, key_proj and value_proj
  *                        project and split into heads of D and Dv; the same score in each head; contexts joined,
  *                        [B, N, H*Dv], and, where it is set, taken through out_proj (section 3.2.2 there). One view
- *                        given for all three inputs, or for key and value, is projected in one product.
+ *                        given for all three inputs, or for key and value, is projected in one product. rotary: q_i
+ *                        and k_j are turned by their positions first, columns (a, b) of a head by the angle p
+ *                        base^(-2i/R) (Su et al. 2021, arXiv 2104.09864, equation 34); relative_buckets: score_ij + b_h
+ *                        of the bucket that j - i is in (Raffel et al. 2020, arXiv 1910.10683, section 2.1); sink: one
+ *                        more score in each softmax of head h, which has no value, so that a row of A adds up to less
+ *                        than 1. Query i stands where the mask says, at M - N + i by default, key j at j, cached keys
+ *                        being counted.
  *   relative_multi_head  as multi_head. flavor=transformer_xl: score_ij = s ((q_i + u) . k_j + (q_i + v) . r_ij), r_ij
  *                        from pos_proj of row M - 1 - (M - N + i - j) of the input `position` (Dai et al. 2019, arXiv
  *                        1901.02860, section 3.3). flavor=shaw: score_ij = s q_i . (k_j + aK_c), context_i = sum_j A_ij
@@ -218,7 +224,10 @@ ATTNZOO_API attnzoo_status attnzoo_module_forward(const attnzoo_module *module, 
 /**
  * As attnzoo_module_forward(), with inputs and outputs by place, for those beyond query, key, value, context
  * and attention. scaled_dot_product has one more output, ATTNZOO_OUTPUT_LOG_SUM_EXP: [B, H, N], float32.
- * relative_multi_head with flavor=transformer_xl has one more input, ATTNZOO_INPUT_POSITION.
+ * relative_multi_head with flavor=transformer_xl has one more input, ATTNZOO_INPUT_POSITION. multi_head with rotary has
+ * two more, ATTNZOO_INPUT_QUERY_POSITIONS [B, N] and ATTNZOO_INPUT_KEY_POSITIONS [B, M] ([N] and [M] for all batches),
+ * int32 or int64, for rotary alone; M counts the keys of the call. With rotary_cos and rotary_sin a position that is not
+ * one of their rows is INVALID_ARGUMENT, and the message names it; that of a row which need not be read is not looked at.
  *
  * @param inputs        [input_count] views by ATTNZOO_INPUT_ place, NULL where there is none.
  * @param input_count   how many places the array has; places beyond count as NULL.

@@ -107,6 +107,8 @@ static const struct {
     {"K", "Gaussians"},
     {"T", "keys kept in the state"},
     {"k", "largest distance told apart"},
+    {"R", "columns of a head that are turned"},
+    {"buckets", "ranges of distances"},
 };
 
 static bool uses_letter(const char *mechanism, const char *letter)

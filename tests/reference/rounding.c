@@ -22,7 +22,7 @@ double rounding_of_score(const struct score_parts *parts)
         error += rounding_gamma(3.0) * (fabs(parts->product) + error) + rounding_gamma(6.0) * fabs(parts->capped);
     double magnitudes =
         fabs(parts->capped) + error + fabs(parts->dense_bias) + fabs(parts->linear_bias) + fabs(parts->bucket_bias);
-    return error + rounding_gamma(4.0) * magnitudes;
+    return error + rounding_gamma(parts->bucket_bias != 0.0 ? 4.0 : 3.0) * magnitudes;
 }
 
 double rounding_of_weight(double below, double score_error, int64_t keys)

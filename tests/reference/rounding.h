@@ -10,10 +10,10 @@
  *    add D 2^-149 at most.
  *    softcap: y = c tanh(x / c). c is rounded, x / c is rounded (twice if by the reciprocal), so x / c strays by
  *    gamma(3) |x / c| beyond its share of the error of x, and tanh has a slope of at most 1. tanh itself is within 2
- * ulp (4 u), and multiplying rounds with c rounded: gamma(6) |y| more. Biases: four terms, x, dense, linear and one by
- * the bucket of the distance; the linear one is itself a product of two (the slope is a float, the distance an exact
- * integer). Every partial sum is at most the sum of the magnitudes: gamma(4) (|x| + |dense| + |linear| + |bucket|).
- * Together: d_j, the error bound of score j.
+ * ulp (4 u), and multiplying rounds with c rounded: gamma(6) |y| more. Biases: three terms, x, dense and linear; the
+ *    linear one is itself a product of two (the slope is a float, the distance an exact integer). Every partial sum is at
+ *    most the sum of the magnitudes: gamma(3) (|x| + |dense| + |linear|). With one by the bucket of the distance there is
+ *    one term more: gamma(4) of all four. Together: d_j, the error bound of score j.
  * 2. A weight. Attention does not change when all scores of a row move by one amount, so let weights be taken relative
  * to the exact maximum m: w_j = exp(s_j - m). The computed one is w_j exp(e) with |e| at most d_j from the score,
  *    + u min(m - s_j, 110)     from rounding the differences that are exponentiated. With a running maximum that rises

@@ -55,6 +55,20 @@ static struct attnzoo_key_span wanted(const struct attnzoo_rotary_rows *rows, in
                                      attnzoo_base_minimum(rows->spans[batch].end, end)};
 }
 
+static bool is_in_tables(const struct attnzoo_rotation *rotation, int64_t position)
+{
+    return position >= 0 && position < rotation->table_rows;
+}
+
+/* With more queries than keys the first stand before all keys and, under a causal mask, see none of them. */
+static bool sees_nothing(const struct attnzoo_rotary_rows *rows, int64_t batch, int64_t row)
+{
+    if (rows->mask == NULL)
+        return false;
+    struct attnzoo_key_span span = attnzoo_mask_span(rows->mask, batch, row);
+    return span.first >= span.end;
+}
+
 attnzoo_status attnzoo_rotary_check(const struct attnzoo_rotation *rotation, const struct attnzoo_rotary_rows *rows)
 {
     if (rotation->cosines == NULL || rotation->size == 0)
@@ -63,7 +77,7 @@ attnzoo_status attnzoo_rotary_check(const struct attnzoo_rotation *rotation, con
         struct attnzoo_key_span span = wanted(rows, batch, 0, rows->rows.size[ATTNZOO_ROW]);
         for (int64_t row = span.first; row < span.end; row++) {
             int64_t position = position_of(&rows->positions, batch, row);
-            if (position < 0 || position >= rotation->table_rows)
+            if (!is_in_tables(rotation, position) && !sees_nothing(rows, batch, row))
                 return attnzoo_base_fail(ATTNZOO_STATUS_INVALID_ARGUMENT,
                                          "%s %" PRId64 " of batch %" PRId64 " stands at position %" PRId64
                                          ", but rotary_cos and rotary_sin have %" PRId64 " rows",
@@ -178,7 +192,7 @@ static void turn_block(const void *context, int64_t item, void *scratch)
         if (rotation->cosines == NULL) {
             find_angles(rotation, position, &angles);
             turn_row(job, batch, row, angles.cosines, angles.sines);
-        } else {
+        } else if (is_in_tables(rotation, position)) {
             int64_t table = rotation->table_batches > 1 ? batch : 0;
             int64_t place = (table * rotation->table_rows + position) * pairs;
             turn_row(job, batch, row, rotation->cosines + place, rotation->sines + place);

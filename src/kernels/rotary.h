@@ -52,6 +52,8 @@ struct attnzoo_rotary_rows {
     struct attnzoo_positions positions;
     /** [B]: the rows that are wanted. The others, and their positions, are not looked at. */
     const struct attnzoo_key_span *spans;
+    /** Of queries: those that see no key need not be in the tables. NULL for keys. */
+    const struct attnzoo_mask_plan *mask;
 };
 
 /** Fills steps, step_cosines and step_sines [R/2 each] for a base. */

@@ -118,8 +118,10 @@ static void choose_layers(struct run *run)
 static void choose_turned(struct run *run)
 {
     const struct attnzoo_heads_call *opened = run->opened;
-    run->turned[0] = (struct attnzoo_rotary_rows){
-        .name = "query", .rows = opened->problem.query, .positions = opened->query_positions};
+    run->turned[0] = (struct attnzoo_rotary_rows){.name = "query",
+                                                  .rows = opened->problem.query,
+                                                  .positions = opened->query_positions,
+                                                  .mask = &opened->problem.mask};
     run->turned[1] = (struct attnzoo_rotary_rows){
         .name = "key", .rows = target_of(run, &opened->problem.key, 0), .positions = opened->key_positions};
 }

@@ -208,6 +208,24 @@ static void positions_of_padding_are_not_looked_at(void **state)
     }
 }
 
+/* Queries before all keys see none under a causal mask, and need not be in the tables either. */
+static void queries_that_see_nothing_may_stand_before_the_tables(void **state)
+{
+    (void)state;
+    static const char *const kinds[] = {"interleaved", "half_split"};
+    for (int kind = 0; kind < 2; kind++) {
+        struct multi_head_case test;
+        multi_head_case_plan(&test, sizes_of(LENGTH, 4));
+        test.positions.rotary = kinds[kind];
+        plan_tables(&test, 0, 4);
+        test.base.is_masked = true;
+        test.base.causal = true;
+        allocate_and_fill(&test);
+        multi_head_case_check(&test, NULL);
+        multi_head_case_destroy(&test);
+    }
+}
+
 /* The bucket of each distance from a query in the middle of all keys, told by scores that are nothing but the bias. */
 static void assert_buckets(int64_t bucket_count, int64_t max_distance, bool is_bidirectional)
 {
@@ -512,6 +530,7 @@ int main(void)
         cmocka_unit_test(positions_are_exact_up_to_two_to_the_31),
         cmocka_unit_test(only_distances_count),
         cmocka_unit_test(positions_of_padding_are_not_looked_at),
+        cmocka_unit_test(queries_that_see_nothing_may_stand_before_the_tables),
         cmocka_unit_test(buckets_are_those_of_t5),
         cmocka_unit_test(a_sink_takes_its_share),
         cmocka_unit_test(sinks_at_the_extremes),

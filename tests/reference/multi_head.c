@@ -70,6 +70,9 @@ static double turn_of(const struct reference_rotary *rotary, bool is_sine, int64
     *error = 0.0;
     if (rotary->cosines != NULL) {
         int64_t table = rotary->table_batch > 1 ? batch : 0;
+        /* Outside stand only queries that see nothing. */
+        if (position < 0.0 || position >= (double)rotary->table_rows)
+            return 0.0;
         int64_t place = (table * rotary->table_rows + (int64_t)position) * (rotary->size / 2) + pair;
         return is_sine ? rotary->sines[place] : rotary->cosines[place];
     }

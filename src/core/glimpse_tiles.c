@@ -231,8 +231,10 @@ static void write_element(const struct attnzoo_tiling *tiling, const struct glim
         offset += covered->place[axis] * tiling->stride[axis];
     for (int64_t first = 0; first < tiling->channels; first += PIECE) {
         int64_t count = attnzoo_base_minimum(PIECE, tiling->channels - first);
-        double sums[PIECE] = {0.0};
+        double sums[PIECE];
         float means[PIECE];
+        for (int64_t i = 0; i < count; i++)
+            sums[i] = 0.0;
         int64_t tiles = add_tiles(tiling, grid, covered, first, count, sums);
         for (int64_t i = 0; i < count; i++)
             means[i] = tiles == 0 ? 0.0f : (float)(sums[i] / (double)tiles);

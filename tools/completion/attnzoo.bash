@@ -176,13 +176,45 @@ _attnzoo_compare() {
     fi
 }
 
+# The value of an option of `attnzoo glimpse`; fails where the option takes none.
+_attnzoo_glimpse_value() {
+    local option=$1 value=$2
+    case $option in
+        --table | --attention) _attnzoo_files "$value" .npy .safetensors ;;
+        --output) _attnzoo_files "$value" .npy .png ;;
+        --edge) _attnzoo_offer "$value" drop pad ;;
+        --other) _attnzoo_offer "$value" refuse zero ;;
+        --alphabet | --tile | --step | --window | --hop | --padding | --query | --head) ;;
+        *) return 1 ;;
+    esac
+}
+
+_attnzoo_glimpse() {
+    local previous=$1 kind=$2
+    _attnzoo_glimpse_value "$previous" "$typed" && return
+    if [[ $typed == --*=* ]]; then
+        _attnzoo_glimpse_value "${typed%%=*}" "${typed#*=}"
+    elif [[ $typed == -* ]]; then
+        _attnzoo_offer "$typed" --alphabet --other --table --tile --step --grey --window --hop --mono --edge --padding \
+            --attention --query --head --output --help
+    elif [[ ${#words[@]} -eq 3 ]]; then
+        _attnzoo_offer "$typed" text image audio draw
+    else
+        case $kind in
+            image | draw) _attnzoo_files "$typed" .png ;;
+            audio) _attnzoo_files "$typed" .wav ;;
+            *) _attnzoo_files "$typed" ;;
+        esac
+    fi
+}
+
 _attnzoo() {
     local attnzoo=$1 words=() typed='' kept=0 kept_outside=0 previous mechanism='' mechanisms word
     COMPREPLY=()
     # bash has cut its own words at equals signs and colons, which are no ends of words here.
     _attnzoo_read_line
     if [[ ${#words[@]} -le 2 ]]; then
-        _attnzoo_offer "$typed" list describe run compare help --version --help
+        _attnzoo_offer "$typed" list describe run compare glimpse help --version --help
         return
     fi
     previous=${words[-2]}
@@ -196,7 +228,8 @@ _attnzoo() {
             ;;
         describe) [[ ${#words[@]} -eq 3 ]] && _attnzoo_offer "$typed" "${mechanisms[@]}" --help ;;
         compare) _attnzoo_compare "$previous" ;;
-        help) [[ ${#words[@]} -eq 3 ]] && _attnzoo_offer "$typed" list describe run compare ;;
+        glimpse) _attnzoo_glimpse "$previous" "${words[2]}" ;;
+        help) [[ ${#words[@]} -eq 3 ]] && _attnzoo_offer "$typed" list describe run compare glimpse ;;
         list)
             if [[ $typed == -* ]]; then
                 _attnzoo_offer "$typed" --help

@@ -1,6 +1,6 @@
 /*
- * glimpse.c: `attnzoo glimpse`, from its words to a file that is whole. What goes into the file is made in glimpse_make.c
- * and glimpse_draw.c.
+ * glimpse.c: `attnzoo glimpse`, from its words to a file that is whole. What goes into the file is made in
+ * glimpse_make.c and glimpse_draw.c.
  */
 #include "glimpse.h"
 

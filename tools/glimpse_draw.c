@@ -1,6 +1,6 @@
 /*
- * glimpse_draw.c: attention to tiles of a picture, drawn over the picture: each tile in the colour of its weight, through
- * which the picture shows in grey.
+ * glimpse_draw.c: attention to tiles of a picture, drawn over the picture: each tile in the colour of its weight,
+ * through which the picture shows in grey.
  */
 #include "glimpse_make.h"
 
@@ -29,7 +29,7 @@ struct drawing {
     struct operand map;
 };
 
-/* The attention as [B, H, N, M], of which the leading ones may be 1; what is picked, or all, along heads and queries. */
+/* The attention as [B, H, N, M], of which the leading ones may be 1, and from where to where rows are taken. */
 struct selection {
     int64_t sizes[4];
     int64_t first[4];

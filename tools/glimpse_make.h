@@ -13,8 +13,8 @@
 enum outcome glimpse_make(struct array *glimpses, const struct glimpse_arguments *arguments);
 
 /*
- * How many tiles there are in a raw input along each of `axis_count` axes, and in all. That there is none is an error: of all
- * that it could mean, nobody wants it.
+ * How many tiles there are in all, of a raw input that is cut along `axis_count` axes. That there is none is an error: of
+ * all that it could mean, nobody wants it.
  */
 enum outcome glimpse_count_tiles(const struct glimpse_arguments *arguments, int32_t axis_count, const int64_t *sizes,
                                  int64_t *total);

@@ -16,8 +16,8 @@ static bool is_too_large(const png_image *image, size_t channels, size_t *size)
 }
 
 /*
- * Whether a file cannot hold as many pixels as it says: a pixel takes a bit at least, and deflate makes no more than 1032
- * bytes of one.
+ * Whether a file cannot hold as many pixels as it says: a pixel takes a bit at least, and deflate makes no more than
+ * 1032 bytes of one.
  */
 static bool is_too_short(const png_image *image, size_t file_size)
 {

@@ -44,7 +44,7 @@ enum {
 enum {
     /** They are dropped: every tile lies within the input, and what is left at the end is in none. */
     ATTNZOO_GLIMPSE_EDGE_DROP = 0,
-    /** They are padded: tiles go on until one reaches the input's last element; what lies beyond the input is padding. */
+    /** They are padded: tiles go on until one reaches the input's last element; beyond it lies padding. */
     ATTNZOO_GLIMPSE_EDGE_PAD = 1
 };
 
@@ -103,7 +103,7 @@ ATTNZOO_API attnzoo_status attnzoo_glimpse_letters(const char *text, int64_t siz
  * @param table     [L, E], float32, float16 or bfloat16: a row for each letter, word, or whatever is counted.
  * @param glimpses  output, [N, E] or [B, N, E], float32, float16 or bfloat16.
  * @return OK; INVALID_ARGUMENT: NULL, glimpses is read-only, an index is neither ATTNZOO_GLIMPSE_NO_LETTER nor 0 to
- *         L - 1 (the message has its place); SHAPE_MISMATCH; DTYPE_MISMATCH; OVERLAP. On error no output was written.
+ *         L - 1 (the message has its place; where E is 0 they are not looked at); SHAPE_MISMATCH; DTYPE_MISMATCH; OVERLAP. On error no output was written.
  * Threads: any. Since 1.0.
  */
 ATTNZOO_API attnzoo_status attnzoo_glimpse_embedding(const attnzoo_tensor *indices, const attnzoo_tensor *table,
@@ -151,9 +151,9 @@ ATTNZOO_API attnzoo_status attnzoo_glimpse_tile_view(attnzoo_tensor **view, cons
                                                      int32_t axis_count, const int64_t *tile, const int64_t *step);
 
 /**
- * Makes a view of the same elements as [N, E] or [B, N, E], by joining axes, where strides can do that: the outer of two
- * must step as far as the whole inner one reaches. Frames of a compact video [T, H, W, C] become [T, H * W * C] so, and
- * windows [N, window, C] of compact stereo audio [N, window * C]; tiles narrower than an image do not.
+ * Makes a view of the same elements as [N, E] or [B, N, E], by joining axes, where strides can do that: the outer of
+ * two must step as far as the whole inner one reaches. Frames of a compact video [T, H, W, C] become [T, H * W * C] so,
+ * and windows [N, window, C] of compact stereo audio [N, window * C]; tiles narrower than an image do not.
  *
  * @param view          receives the new view on success, read-only, which the caller owns; untouched otherwise. It
  *                      shows the input's memory, as that of attnzoo_glimpse_tile_view() does.
@@ -187,8 +187,8 @@ ATTNZOO_API attnzoo_status attnzoo_glimpse_tiles(const attnzoo_tensor *input, in
                                                  attnzoo_tensor *glimpses);
 
 /**
- * Puts glimpses back in the places that attnzoo_glimpse_tiles() took them from. Where several tiles cover an element, it
- * is their mean; where none does, it is 0. Parts of tiles beyond the output are passed over.
+ * Puts glimpses back in the places that attnzoo_glimpse_tiles() took them from. Where several tiles cover an element,
+ * it is their mean; where none does, it is 0. Parts of tiles beyond the output are passed over.
  *
  *   output[y][x][k] = mean over all (r, c) with 0 <= y - r step_h < th and 0 <= x - c step_w < tw
  *                     of glimpses[r columns + c][((y - r step_h) tw + x - c step_w) C + k]

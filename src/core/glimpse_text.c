@@ -378,7 +378,8 @@ attnzoo_status attnzoo_glimpse_embedding(const attnzoo_tensor *indices, const at
     ATTNZOO_REQUIRE_HANDLE(glimpses, ATTNZOO_KIND_TENSOR);
     const struct attnzoo_view *output = &glimpses->view;
     attnzoo_status status = check_embedding(&indices->view, &table->view, output);
-    if (status == ATTNZOO_STATUS_OK)
+    /* Indices of rows without elements may be more than can be walked over. */
+    if (status == ATTNZOO_STATUS_OK && table->view.shape[1] > 0)
         status = check_range(&indices->view, table->view.shape[0]);
     if (status != ATTNZOO_STATUS_OK)
         return status;

@@ -1,6 +1,6 @@
 /*
- * tests/core/glimpse_text_test.c: letters, one-hot rows and embeddings, against their definitions. Nothing is rounded but
- * to the output's type, so everything is compared exactly.
+ * tests/core/glimpse_text_test.c: letters, one-hot rows and embeddings, against their definitions. Nothing is rounded
+ * but to the output's type, so everything is compared exactly.
  */
 #include "support/element.h"
 #include "support/test_tensor.h"
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A zero, letters of one to four bytes, among them the first and last of each length and those around the surrogates. */
+/* A zero, and letters of one to four bytes: the first and last of each length, those around the surrogates. */
 static const uint32_t letters[] = {0,      'a',    '\n',   0x7f,   0x80,   0xe9,    0x7ff,   0x800,
                                    0x20ac, 0xd7ff, 0xe000, 0xfeff, 0xffff, 0x10000, 0x1f600, 0x10ffff};
 enum { LETTERS = sizeof letters / sizeof *letters };
@@ -303,6 +303,13 @@ static void wrong_embeddings_are_refused(void **state)
     assert_refused(attnzoo_glimpse_embedding(NULL, table, glimpses), ATTNZOO_STATUS_INVALID_ARGUMENT, "NULL");
     assert_refused(attnzoo_glimpse_embedding(indices, NULL, glimpses), ATTNZOO_STATUS_INVALID_ARGUMENT, "NULL");
     assert_refused(attnzoo_glimpse_embedding(indices, table, NULL), ATTNZOO_STATUS_INVALID_ARGUMENT, "NULL");
+    /* Without elements nothing is walked over. */
+    const int64_t many = INT64_C(1) << 50;
+    assert_ok(attnzoo_tensor_assign(indices, numbers, ATTNZOO_DTYPE_INT64, 1, &many, (int64_t[]){0}));
+    assert_ok(attnzoo_tensor_assign(table, NULL, ATTNZOO_DTYPE_FLOAT32, 2, (int64_t[]){4, 0}, NULL));
+    assert_ok(attnzoo_tensor_assign(other, NULL, ATTNZOO_DTYPE_FLOAT32, 2, (int64_t[]){many, 0}, NULL));
+    assert_ok(attnzoo_glimpse_embedding(indices, table, other));
+    assert_ok(attnzoo_tensor_assign(indices, numbers, ATTNZOO_DTYPE_INT64, 2, (int64_t[]){3, 2}, NULL));
     assert_ok(attnzoo_tensor_assign(table, out + 8, ATTNZOO_DTYPE_FLOAT32, 2, (int64_t[]){2, 2}, NULL));
     assert_refused(attnzoo_glimpse_embedding(indices, table, glimpses), ATTNZOO_STATUS_OVERLAP, "overlaps table");
     for (int i = 0; i < 12; i++)

@@ -1,11 +1,12 @@
 /*
- * tests/core/glimpse_tiles_test.c: tiles of images, video and audio: counted, viewed, copied and put back, against their
- * definitions.
+ * tests/core/glimpse_tiles_test.c: tiles of images, video and audio: counted, viewed, copied and put back, against
+ * their definitions.
  *
  * BOUND. Counts, views and copies are exact: a copy is rounded to the output's type alone. What is put back is the mean
  * of k numbers v of the glimpses' type, summed in double: k additions and a division, each off by at most 2^-53 of a
- * number of at most sum |v|, so that the mean errs by (k + 1) 2^-53 max |v|; the reference, in double, by as much again.
- * Then one rounding to float32 of magnitude |mean| and one to the output's type, both as element_rounding() has them.
+ * number of at most sum |v|, so that the mean errs by (k + 1) 2^-53 max |v|; the reference, in double, by as much
+ * again. Then one rounding to float32 of magnitude |mean| and one to the output's type, both as element_rounding() has
+ * them.
  */
 #include "support/element.h"
 #include "support/test_tensor.h"

@@ -215,8 +215,8 @@ class TestImage(GlimpseTest):
             self.assertRegex(done.stderr.decode(), r"\A(attnzoo: odd.png: [^\n]+\n)?\Z")
 
     def test_headers_that_lie(self):
-        for size, part in (((0, 5), "no sound PNG"), ((1 << 31, 1), "no sound PNG"), ((900000, 900000), "too short"),
-                           ((30000, 30000), "too short"), ((13, 19), "no sound PNG")):
+        for size, part in (((0, 5), "no sound PNG"), ((1 << 31, 1), "no sound PNG"), ((900000, 900000), "the file is too short"),
+                           ((30000, 30000), "the file is too short"), ((13, 19), "no sound PNG")):
             (self.folder / "lie.png").write_bytes(png(self.pixels, 2, size=size))
             self.check_fails(1, f"lie.png: {part}", "image", "lie.png", "--tile", "4,4", **limit_memory())
         (self.folder / "lie.png").write_bytes(png(self.pixels, 2, data=zlib.compress(b"")))

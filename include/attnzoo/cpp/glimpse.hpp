@@ -66,8 +66,8 @@ inline std::int64_t glimpse_letter_count(const text_argument &text)
  * indices  output, [N], int32 or int64; nullptr if it is not wanted.
  * one_hot  output, [N, E]; nullptr if it is not wanted.
  *
- * Throws error: invalid_argument, shape_mismatch, dtype_mismatch, overlap; no output was written then. Throws out_of_memory.
- * Threads: any. Since 1.0.
+ * Throws error: invalid_argument, shape_mismatch, dtype_mismatch, overlap; no output was written then. Throws
+ * out_of_memory. Threads: any. Since 1.0.
  */
 inline void glimpse_letters(const text_argument &text, const text_argument &alphabet, std::int64_t other,
                             output_argument indices, output_argument one_hot = nullptr)
@@ -80,8 +80,8 @@ inline void glimpse_letters(const text_argument &text, const text_argument &alph
 /**
  * Gathers the rows of an embedding table [L, E] by indices, [N] or [B, N], as attnzoo_glimpse_embedding() says.
  *
- * Throws error: invalid_argument, shape_mismatch, dtype_mismatch, overlap; no output was written then. Threads: any. Since
- * 1.0.
+ * Throws error: invalid_argument, shape_mismatch, dtype_mismatch, overlap; no output was written then. Threads: any.
+ * Since 1.0.
  */
 inline void glimpse_embedding(input_argument indices, input_argument table, output_argument glimpses)
 {
@@ -101,8 +101,8 @@ inline std::int64_t glimpse_tile_count(std::int64_t size, std::int64_t tile, std
 }
 
 /**
- * A view of all tiles of an input where they lie, as attnzoo_glimpse_tile_view() says. It shows the input's memory, which must
- * outlive it.
+ * A view of all tiles of an input where they lie, as attnzoo_glimpse_tile_view() says. It shows the input's memory,
+ * which must outlive it.
  *
  * tile  the sizes of a tile: as many as axes are cut.
  * step  from one tile to the next; none: as tile.
@@ -116,8 +116,8 @@ inline const_tensor glimpse_tile_view(input_argument input, const shape &tile, c
 }
 
 /**
- * A view of the same elements as [N, E], or [B, N, E] where batch_axes is not 0, as attnzoo_glimpse_flat_view() says. It
- * shows the input's memory, which must outlive it.
+ * A view of the same elements as [N, E], or [B, N, E] where batch_axes is not 0, as attnzoo_glimpse_flat_view() says.
+ * It shows the input's memory, which must outlive it.
  *
  * Throws error: invalid_argument; unsupported if no strides can do it. Throws out_of_memory. Threads: any. Since 1.0.
  */
@@ -129,8 +129,8 @@ inline const_tensor glimpse_flat_view(input_argument input, std::int32_t batch_a
 /**
  * Copies tiles into glimpses [N, E] or [B, N, E], as attnzoo_glimpse_tiles() says.
  *
- * Throws error: invalid_argument, shape_mismatch, dtype_mismatch, overlap; no output was written then. Threads: any. Since
- * 1.0.
+ * Throws error: invalid_argument, shape_mismatch, dtype_mismatch, overlap; no output was written then. Threads: any.
+ * Since 1.0.
  */
 inline void glimpse_tiles(input_argument input, const shape &tile, const shape &step, output_argument glimpses,
                           edge rule = edge::drop, float padding = 0.0f)
@@ -140,10 +140,11 @@ inline void glimpse_tiles(input_argument input, const shape &tile, const shape &
 }
 
 /**
- * Puts glimpses back in the places of their tiles, the mean where several cover an element, as attnzoo_glimpse_untile() says.
+ * Puts glimpses back in the places of their tiles, the mean where several cover an element, as attnzoo_glimpse_untile()
+ * says.
  *
- * Throws error: invalid_argument, shape_mismatch, dtype_mismatch, overlap; no output was written then. Threads: any. Since
- * 1.0.
+ * Throws error: invalid_argument, shape_mismatch, dtype_mismatch, overlap; no output was written then. Threads: any.
+ * Since 1.0.
  */
 inline void glimpse_untile(input_argument glimpses, const shape &tile, const shape &step, output_argument output,
                            edge rule = edge::drop)

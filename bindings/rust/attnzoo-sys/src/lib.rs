@@ -470,3 +470,88 @@ extern "C" {
         arrangement: i32,
     ) -> attnzoo_status;
 }
+
+// attnzoo/glimpse.h
+
+// Numbers in the place of a letter's index.
+
+/// No letter of the alphabet: its one-hot row, or its embedding, is all zero.
+pub const ATTNZOO_GLIMPSE_NO_LETTER: i32 = -1;
+/// As the rule for letters that the alphabet does not have: they are an error.
+pub const ATTNZOO_GLIMPSE_REFUSE_LETTER: i32 = -2;
+
+// What becomes of tiles that do not fit within the input.
+
+/// They are dropped: every tile lies within the input.
+pub const ATTNZOO_GLIMPSE_EDGE_DROP: i32 = 0;
+/// They are padded: tiles go on until one reaches the input's last element.
+pub const ATTNZOO_GLIMPSE_EDGE_PAD: i32 = 1;
+
+// What bounds tiles.
+
+/// The most axes that are cut.
+pub const ATTNZOO_GLIMPSE_AXES_MAX: i32 = 3;
+
+extern "C" {
+    /// Counts the letters of a text in UTF-8: its Unicode code points.
+    pub fn attnzoo_glimpse_letter_count(text: *const c_char, size: i64, count: *mut i64) -> attnzoo_status;
+
+    /// Turns a text into indices into an alphabet and one-hot rows.
+    pub fn attnzoo_glimpse_letters(
+        text: *const c_char,
+        size: i64,
+        alphabet: *const c_char,
+        alphabet_size: i64,
+        other: i64,
+        indices: *mut attnzoo_tensor,
+        one_hot: *mut attnzoo_tensor,
+    ) -> attnzoo_status;
+
+    /// Gathers the rows of an embedding table.
+    pub fn attnzoo_glimpse_embedding(
+        indices: *const attnzoo_tensor,
+        table: *const attnzoo_tensor,
+        glimpses: *mut attnzoo_tensor,
+    ) -> attnzoo_status;
+
+    /// Counts the tiles along one axis.
+    pub fn attnzoo_glimpse_tile_count(size: i64, tile: i64, step: i64, edge: i32, count: *mut i64) -> attnzoo_status;
+
+    /// Makes a view that shows all tiles of an input where they lie.
+    pub fn attnzoo_glimpse_tile_view(
+        view: *mut *mut attnzoo_tensor,
+        input: *const attnzoo_tensor,
+        axis_count: i32,
+        tile: *const i64,
+        step: *const i64,
+    ) -> attnzoo_status;
+
+    /// Makes a view of the same elements as [N, E] or [B, N, E], where strides can do that.
+    pub fn attnzoo_glimpse_flat_view(
+        view: *mut *mut attnzoo_tensor,
+        input: *const attnzoo_tensor,
+        batch_axes: i32,
+        glimpse_axes: i32,
+    ) -> attnzoo_status;
+
+    /// Copies tiles into glimpses.
+    pub fn attnzoo_glimpse_tiles(
+        input: *const attnzoo_tensor,
+        axis_count: i32,
+        tile: *const i64,
+        step: *const i64,
+        edge: i32,
+        padding: f32,
+        glimpses: *mut attnzoo_tensor,
+    ) -> attnzoo_status;
+
+    /// Puts glimpses back in the places of their tiles.
+    pub fn attnzoo_glimpse_untile(
+        glimpses: *const attnzoo_tensor,
+        axis_count: i32,
+        tile: *const i64,
+        step: *const i64,
+        edge: i32,
+        output: *mut attnzoo_tensor,
+    ) -> attnzoo_status;
+}

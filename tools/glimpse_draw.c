@@ -84,7 +84,7 @@ static enum outcome widen(struct operand *wide, const struct operand *given, con
         outcome = check_library(
             attnzoo_tensor_create_readonly(&flat, given->array.data, given->array.dtype, 1, &count, NULL), name);
     if (outcome == OUTCOME_OK)
-        outcome = check_library(attnzoo_glimpse_tiles(flat, 1, &one, NULL, 0, 0.0f, wide->view), name);
+        outcome = check_library(attnzoo_glimpse_tiles(flat, 1, &one, NULL, 0, 0.0, wide->view), name);
     attnzoo_tensor_destroy(flat);
     return outcome;
 }

@@ -171,7 +171,7 @@ static enum outcome cut(struct array *glimpses, struct operand *raw, int32_t axi
     if (outcome == OUTCOME_OK) {
         progress_set("cutting", NULL);
         outcome = check_library(attnzoo_glimpse_tiles(raw->view, axis_count, arguments->tile, arguments->step,
-                                                      arguments->edge, arguments->padding, tiles.view),
+                                                      arguments->edge, (double)arguments->padding, tiles.view),
                                 arguments->input);
     }
     attnzoo_tensor_destroy(tiles.view);

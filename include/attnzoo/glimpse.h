@@ -176,14 +176,15 @@ ATTNZOO_API attnzoo_status attnzoo_glimpse_flat_view(attnzoo_tensor **view, cons
  * @param tile        [axis_count] sizes of a tile, outermost first, 1 or more.
  * @param step        [axis_count] from one tile to the next, 1 or more. NULL: as tile.
  * @param edge        an ATTNZOO_GLIMPSE_EDGE_ number.
- * @param padding     what stands where a tile passes the input, with ATTNZOO_GLIMPSE_EDGE_PAD.
+ * @param padding     what stands where a tile passes the input, with ATTNZOO_GLIMPSE_EDGE_PAD; rounded to float32 and to
+ *                    the type of glimpses.
  * @param glimpses    output, [N, E], or [B, N, E] where the input has batches; float32, float16 or bfloat16.
  * @return OK; INVALID_ARGUMENT: NULL, a number is out of bounds, glimpses is read-only, sizes pass 63 bits;
  *         SHAPE_MISMATCH; DTYPE_MISMATCH; OVERLAP. On error no output was written.
  * Threads: any. Since 1.0.
  */
 ATTNZOO_API attnzoo_status attnzoo_glimpse_tiles(const attnzoo_tensor *input, int32_t axis_count, const int64_t *tile,
-                                                 const int64_t *step, int32_t edge, float padding,
+                                                 const int64_t *step, int32_t edge, double padding,
                                                  attnzoo_tensor *glimpses);
 
 /**

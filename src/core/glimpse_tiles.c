@@ -146,7 +146,7 @@ static void copy_tile(const struct attnzoo_tiling *tiling, const struct attnzoo_
 }
 
 attnzoo_status attnzoo_glimpse_tiles(const attnzoo_tensor *input, int32_t axis_count, const int64_t *tile,
-                                     const int64_t *step, int32_t edge, float padding, attnzoo_tensor *glimpses)
+                                     const int64_t *step, int32_t edge, double padding, attnzoo_tensor *glimpses)
 {
     attnzoo_base_enter(__func__);
     ATTNZOO_REQUIRE_HANDLE(input, ATTNZOO_KIND_TENSOR);
@@ -172,7 +172,7 @@ attnzoo_status attnzoo_glimpse_tiles(const attnzoo_tensor *input, int32_t axis_c
             const int64_t place[ATTNZOO_TILING_AXES] = {glimpse / tiling.count[2] / tiling.count[1],
                                                         glimpse / tiling.count[2] % tiling.count[1],
                                                         glimpse % tiling.count[2]};
-            copy_tile(&tiling, raw, &grid, batch, glimpse, place, padding);
+            copy_tile(&tiling, raw, &grid, batch, glimpse, place, (float)padding);
         }
     }
     return ATTNZOO_STATUS_OK;

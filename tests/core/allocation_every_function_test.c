@@ -225,8 +225,8 @@ static void copying_glimpses_allocates_nothing(void **state)
     QUIET(attnzoo_glimpse_letter_count, ("\xff", 1, &count));
     QUIET(attnzoo_glimpse_tile_count, (8, 3, 2, ATTNZOO_GLIMPSE_EDGE_PAD, &count));
     QUIET(attnzoo_glimpse_tile_count, (8, 0, 2, ATTNZOO_GLIMPSE_EDGE_PAD, &count));
-    QUIET(attnzoo_glimpse_tiles, (image.view, 2, (int64_t[]){2, 2}, NULL, 0, 0.0f, tiles.view));
-    QUIET(attnzoo_glimpse_tiles, (image.view, 2, (int64_t[]){2, 2}, NULL, 9, 0.0f, tiles.view));
+    QUIET(attnzoo_glimpse_tiles, (image.view, 2, (int64_t[]){2, 2}, NULL, 0, 0.0, tiles.view));
+    QUIET(attnzoo_glimpse_tiles, (image.view, 2, (int64_t[]){2, 2}, NULL, 9, 0.0, tiles.view));
     QUIET(attnzoo_glimpse_untile, (tiles.view, 2, (int64_t[]){2, 2}, NULL, 0, image.view));
     QUIET(attnzoo_glimpse_untile, (tiles.view, 2, (int64_t[]){2, 2}, NULL, 0, NULL));
     QUIET(attnzoo_glimpse_embedding, (indices, image.view, tiles.view));

@@ -141,7 +141,7 @@ static const int32_t types[] = {ATTNZOO_DTYPE_FLOAT32, ATTNZOO_DTYPE_FLOAT16, AT
 
 static void check_copy(const struct cut *cut, const struct test_tensor *raw, struct test_tensor *glimpses)
 {
-    const float padding = -2.5f;
+    const double padding = -2.5;
     const int32_t first = 3 - cut->axis_count;
     test_tensor_poison(glimpses);
     assert_ok(attnzoo_glimpse_tiles(raw->view, cut->axis_count, cut->tile + first, cut->step + first, cut->edge,
@@ -150,7 +150,7 @@ static void check_copy(const struct cut *cut, const struct test_tensor *raw, str
     int64_t elements = glimpses->shape[glimpses->rank - 1], count = glimpses->shape[glimpses->rank - 2];
     for (int64_t i = 0; i < glimpses->count; i++) {
         int64_t origin = origin_of(cut, i / elements / count, i / elements % count, i % elements);
-        double want = origin < 0 ? (double)padding : raw->values[origin];
+        double want = origin < 0 ? padding : raw->values[origin];
         assert_true(glimpses->values[i] == element_rounded(glimpses->dtype, want));
     }
     assert_true(test_tensor_gaps_are_untouched(glimpses));
@@ -351,7 +351,7 @@ static void uses_that_the_header_tells(void **state)
     assert_ok(attnzoo_tensor_create(&glimpses, tiles, ATTNZOO_DTYPE_FLOAT32, 3, (int64_t[]){2, 8, 16}, NULL));
     assert_ok(attnzoo_tensor_create(&output, back, ATTNZOO_DTYPE_FLOAT32, 5, (int64_t[]){2, 3, 4, 5, 2}, NULL));
     const int64_t tile[] = {2, 2, 2};
-    assert_ok(attnzoo_glimpse_tiles(video, 3, tile, (int64_t[]){1, 2, 3}, 0, 0.0f, glimpses));
+    assert_ok(attnzoo_glimpse_tiles(video, 3, tile, (int64_t[]){1, 2, 3}, 0, 0.0, glimpses));
     /* Batch 1, tile (1, 1, 1), its element (1, 1, 1, 1): frame 2, row 3, column 4, channel 1. */
     assert_true(tiles[(8 + 7) * 16 + 15] == (float)((((3 + 2) * 4 + 3) * 5 + 4) * 2 + 1));
     assert_ok(attnzoo_glimpse_untile(glimpses, 3, tile, (int64_t[]){1, 2, 3}, 0, output));
@@ -359,7 +359,7 @@ static void uses_that_the_header_tells(void **state)
         assert_true(back[i] == (i / 2 % 5 == 2 ? 0.0f : memory[i]));
     /* Without steps they are as long as tiles. */
     assert_ok(attnzoo_tensor_assign(glimpses, tiles, ATTNZOO_DTYPE_FLOAT32, 3, (int64_t[]){2, 4, 16}, NULL));
-    assert_ok(attnzoo_glimpse_tiles(video, 3, tile, NULL, 0, 0.0f, glimpses));
+    assert_ok(attnzoo_glimpse_tiles(video, 3, tile, NULL, 0, 0.0, glimpses));
     assert_true(tiles[16] == 4.0f);
     /* Three overlapping tiles with weights of their own. */
     const float weights[] = {1.0f, 3.0f, 8.0f};
@@ -384,7 +384,7 @@ static void huge_sizes(void **state)
     attnzoo_tensor *input = NULL, *view = NULL, *glimpses = NULL;
     assert_ok(attnzoo_tensor_create(&input, memory, ATTNZOO_DTYPE_FLOAT32, 2, (int64_t[]){4, 4}, NULL));
     assert_ok(attnzoo_tensor_create(&glimpses, memory + 15, ATTNZOO_DTYPE_FLOAT32, 2, (int64_t[]){1, 1}, NULL));
-    assert_refused(attnzoo_glimpse_tiles(input, 2, (int64_t[]){most, most}, NULL, 1, 0.0f, glimpses),
+    assert_refused(attnzoo_glimpse_tiles(input, 2, (int64_t[]){most, most}, NULL, 1, 0.0, glimpses),
                    ATTNZOO_STATUS_INVALID_ARGUMENT, "passes 63 bits");
     assert_refused(attnzoo_glimpse_tile_view(&view, input, 2, (int64_t[]){most, 1}, NULL),
                    ATTNZOO_STATUS_INVALID_ARGUMENT, "63 bits");
@@ -395,7 +395,7 @@ static void huge_sizes(void **state)
     const int64_t none[] = {INT64_C(1) << 40, INT64_C(1) << 20, 0};
     assert_ok(attnzoo_tensor_assign(input, NULL, ATTNZOO_DTYPE_FLOAT32, 3, none, NULL));
     assert_ok(attnzoo_tensor_assign(glimpses, NULL, ATTNZOO_DTYPE_FLOAT32, 2, (int64_t[]){INT64_C(1) << 60, 0}, NULL));
-    assert_ok(attnzoo_glimpse_tiles(input, 2, (int64_t[]){1, 1}, NULL, 1, 0.0f, glimpses));
+    assert_ok(attnzoo_glimpse_tiles(input, 2, (int64_t[]){1, 1}, NULL, 1, 0.0, glimpses));
     assert_ok(attnzoo_glimpse_untile(glimpses, 2, (int64_t[]){1, 1}, NULL, 1, input));
     assert_ok(attnzoo_glimpse_flat_view(&view, input, 0, 2));
     assert_int_equal(attnzoo_tensor_size(view, 0), INT64_C(1) << 60);
@@ -420,20 +420,20 @@ static void wrong_tiles_are_refused(void **state)
     assert_ok(attnzoo_tensor_create(&image, memory, ATTNZOO_DTYPE_FLOAT32, 2, (int64_t[]){4, 4}, NULL));
     assert_ok(attnzoo_tensor_create(&glimpses, memory + 16, ATTNZOO_DTYPE_FLOAT32, 2, (int64_t[]){4, 4}, NULL));
     assert_ok(attnzoo_tensor_create(&numbers, memory, ATTNZOO_DTYPE_INT32, 2, (int64_t[]){4, 4}, NULL));
-    assert_refused(attnzoo_glimpse_tiles(image, 2, bad, NULL, 0, 0.0f, glimpses), invalid, "tile[1] is 0");
-    assert_refused(attnzoo_glimpse_tiles(image, 2, two, bad, 0, 0.0f, glimpses), invalid, "step[1] is 0");
-    assert_refused(attnzoo_glimpse_tiles(image, 2, NULL, NULL, 0, 0.0f, glimpses), invalid, "tile is NULL");
-    assert_refused(attnzoo_glimpse_tiles(image, 2, two, NULL, -1, 0.0f, glimpses), invalid, "edge is -1");
-    assert_refused(attnzoo_glimpse_tiles(image, 0, two, NULL, 0, 0.0f, glimpses), invalid, "axis_count is 0");
-    assert_refused(attnzoo_glimpse_tiles(image, 4, two, NULL, 0, 0.0f, glimpses), invalid, "axis_count is 4");
-    assert_refused(attnzoo_glimpse_tiles(image, 3, two, NULL, 0, 0.0f, glimpses), shape, "must have 3 to 5 axes");
-    assert_refused(attnzoo_glimpse_tiles(image, 2, two, (int64_t[]){1, 1}, 0, 0.0f, glimpses), shape,
+    assert_refused(attnzoo_glimpse_tiles(image, 2, bad, NULL, 0, 0.0, glimpses), invalid, "tile[1] is 0");
+    assert_refused(attnzoo_glimpse_tiles(image, 2, two, bad, 0, 0.0, glimpses), invalid, "step[1] is 0");
+    assert_refused(attnzoo_glimpse_tiles(image, 2, NULL, NULL, 0, 0.0, glimpses), invalid, "tile is NULL");
+    assert_refused(attnzoo_glimpse_tiles(image, 2, two, NULL, -1, 0.0, glimpses), invalid, "edge is -1");
+    assert_refused(attnzoo_glimpse_tiles(image, 0, two, NULL, 0, 0.0, glimpses), invalid, "axis_count is 0");
+    assert_refused(attnzoo_glimpse_tiles(image, 4, two, NULL, 0, 0.0, glimpses), invalid, "axis_count is 4");
+    assert_refused(attnzoo_glimpse_tiles(image, 3, two, NULL, 0, 0.0, glimpses), shape, "must have 3 to 5 axes");
+    assert_refused(attnzoo_glimpse_tiles(image, 2, two, (int64_t[]){1, 1}, 0, 0.0, glimpses), shape,
                    "glimpses has shape [4, 4], must have [9, 4]: 1 x 3 x 3 tiles of 1 x 2 x 2 x 1 elements");
-    assert_refused(attnzoo_glimpse_tiles(numbers, 2, two, NULL, 0, 0.0f, glimpses), ATTNZOO_STATUS_DTYPE_MISMATCH,
+    assert_refused(attnzoo_glimpse_tiles(numbers, 2, two, NULL, 0, 0.0, glimpses), ATTNZOO_STATUS_DTYPE_MISMATCH,
                    "input is int32");
-    assert_refused(attnzoo_glimpse_tiles(image, 2, two, NULL, 0, 0.0f, numbers), ATTNZOO_STATUS_DTYPE_MISMATCH,
+    assert_refused(attnzoo_glimpse_tiles(image, 2, two, NULL, 0, 0.0, numbers), ATTNZOO_STATUS_DTYPE_MISMATCH,
                    "glimpses is int32");
-    assert_refused(attnzoo_glimpse_tiles(image, 2, two, NULL, 0, 0.0f, image), ATTNZOO_STATUS_OVERLAP, "overlaps");
+    assert_refused(attnzoo_glimpse_tiles(image, 2, two, NULL, 0, 0.0, image), ATTNZOO_STATUS_OVERLAP, "overlaps");
     assert_refused(attnzoo_glimpse_untile(glimpses, 2, two, NULL, 0, numbers), ATTNZOO_STATUS_DTYPE_MISMATCH,
                    "output is int32");
     assert_refused(attnzoo_glimpse_untile(image, 2, two, NULL, 0, image), ATTNZOO_STATUS_OVERLAP, "overlaps");

@@ -46,7 +46,7 @@ TEST(images_become_tiles_and_come_back)
     REQUIRE(attnzoo::glimpse_tile_count(5, 2, 2) == 2 && attnzoo::glimpse_tile_count(5, 2, 2, attnzoo::edge::pad) == 3);
     const const_tensor view = attnzoo::glimpse_tile_view(image, {2, 2});
     REQUIRE(view.shape() == attnzoo::shape(2, 2, 2, 2) && view.data() == picture.data());
-    attnzoo::glimpse_tiles(image, {2, 2}, {}, tensor(tiles, {6, 4}), attnzoo::edge::pad, -1.0f);
+    attnzoo::glimpse_tiles(image, {2, 2}, {}, tensor(tiles, {6, 4}), attnzoo::edge::pad, -1.0);
     REQUIRE(tiles[8] == 5 && tiles[9] == -1);
     attnzoo::glimpse_untile(const_tensor(tiles, {6, 4}), {2, 2}, {2, 2}, tensor(back, {4, 5}), attnzoo::edge::pad);
     REQUIRE(back == picture);

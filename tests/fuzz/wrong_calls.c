@@ -324,7 +324,7 @@ static attnzoo_status make_glimpses(attnzoo_tensor *const views[6], struct rando
     }
     switch (random_between(source, 0, 5)) {
     case 0:
-        return attnzoo_glimpse_tiles(views[0], axes, tile, step, edge, 1.0f, views[1]);
+        return attnzoo_glimpse_tiles(views[0], axes, tile, step, edge, 1.0, views[1]);
     case 1:
         return attnzoo_glimpse_untile(views[0], axes, tile, step, edge, views[1]);
     case 2:

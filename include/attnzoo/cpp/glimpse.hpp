@@ -133,7 +133,7 @@ inline const_tensor glimpse_flat_view(input_argument input, std::int32_t batch_a
  * Since 1.0.
  */
 inline void glimpse_tiles(input_argument input, const shape &tile, const shape &step, output_argument glimpses,
-                          edge rule = edge::drop, float padding = 0.0f)
+                          edge rule = edge::drop, double padding = 0.0)
 {
     check(attnzoo_glimpse_tiles(input.get(), tile.rank(), tile.data(), detail::steps_or_null(tile, step),
                                 static_cast<std::int32_t>(rule), padding, glimpses.get()));

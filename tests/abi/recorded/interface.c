@@ -84,7 +84,7 @@ attnzoo_status attnzoo_glimpse_letter_count(const char *text, int64_t size, int6
 attnzoo_status attnzoo_glimpse_letters(const char *text, int64_t size, const char *alphabet, int64_t alphabet_size, int64_t other, attnzoo_tensor *indices, attnzoo_tensor *one_hot);
 attnzoo_status attnzoo_glimpse_tile_count(int64_t size, int64_t tile, int64_t step, int32_t edge, int64_t *count);
 attnzoo_status attnzoo_glimpse_tile_view(attnzoo_tensor **view, const attnzoo_tensor *input, int32_t axis_count, const int64_t *tile, const int64_t *step);
-attnzoo_status attnzoo_glimpse_tiles(const attnzoo_tensor *input, int32_t axis_count, const int64_t *tile, const int64_t *step, int32_t edge, float padding, attnzoo_tensor *glimpses);
+attnzoo_status attnzoo_glimpse_tiles(const attnzoo_tensor *input, int32_t axis_count, const int64_t *tile, const int64_t *step, int32_t edge, double padding, attnzoo_tensor *glimpses);
 attnzoo_status attnzoo_glimpse_untile(const attnzoo_tensor *glimpses, int32_t axis_count, const int64_t *tile, const int64_t *step, int32_t edge, attnzoo_tensor *output);
 int32_t attnzoo_item_count(const char *mechanism, int32_t item);
 const char *attnzoo_item_text(const char *mechanism, int32_t item, int32_t index, int32_t field);

@@ -541,7 +541,7 @@ extern "C" {
         tile: *const i64,
         step: *const i64,
         edge: i32,
-        padding: f32,
+        padding: c_double,
         glimpses: *mut attnzoo_tensor,
     ) -> attnzoo_status;
 

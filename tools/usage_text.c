@@ -38,10 +38,11 @@ static const char *const overview_examples[] = {
 };
 
 static const struct usage_entry inputs[] = {
-    {"--query F", "what is looked for; required, as are --key and --value"},
+    {"--query F", "what is looked for; required, as --key and --value are by most mechanisms"},
     {"--key F", "what it is found by"},
     {"--value F", "what is found"},
     {"--position F", "the position table, where the mechanism has one"},
+    {"--input NAME=F", "any input by its name; --query F is short for --input query=F; once for each"},
     {"--past-key F", "put in front of the key; where keys are [B, G, M, D]"},
     {"--past-value F", "put in front of the value"},
     {"--state-in F", "a .safetensors file, the state to go on from: a cache of keys and values, or an alignment"},
@@ -94,6 +95,7 @@ static const struct usage_entry positions[] = {
 static const struct usage_entry outputs[] = {
     {"--context F", "the result; required"},
     {"--attention F", "the weight of each key for each query"},
+    {"--output NAME=F", "any output by its name, as far as the mechanism has it; once for each"},
     {"--state-out F", "a .safetensors file, the state after the call; may be that of --state-in"},
     {"--heatmap F",
      "a .png file, a picture of the attention, a panel a head: the first 32 heads, or of several batches the first 8 "
@@ -275,10 +277,10 @@ const struct usage_page usage_pages[] = {
      "Exit status: 0 success, 2 the command line is wrong, 1 something else is, and a line on standard error says what "
      "and where; 1 also where the arrays of 'compare' differ.",
      overview_examples},
-    {"run", "Computes attention.", "attnzoo run MECHANISM --query F --key F --value F --context F [OPTION]...", 22,
+    {"run", "Computes attention.", "attnzoo run MECHANISM --query F [--key F] [--value F] --context F [OPTION]...", 22,
      run_sections,
      "An input F is a .npy file or FILE.safetensors:NAME, and --name=VALUE is --name VALUE. Outputs are .npy files of "
-     "float32, a state is a .safetensors file of float32; each appears whole at the end, or the older file stays as it "
+     "float32, or of int64 where they are integers; a state is a .safetensors file of float32; each appears whole at the end, or the older file stays as it "
      "was. No output may be a file that is read, but for the state.",
      run_examples},
     {"describe", "Prints what a mechanism computes, and its options, parameters, inputs, outputs and state.",

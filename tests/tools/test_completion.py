@@ -92,6 +92,13 @@ class Lines:
                    ["feedback=previous", "feedback=cumulative", "feedback=both"])
         self.check("attnzoo run location_aware --set sh", ["sharpening="])
 
+    def test_inputs_and_outputs(self):
+        self.check("attnzoo run scaled_dot_product --output ", ["context=", "attention=", "log_sum_exp="])
+        self.check("attnzoo run --causal relative_multi_head --input p", ["position="])
+        self.check("attnzoo run multi_head --input query=", [f"query={name}" for name in ("a.npy", "b.safetensors",
+                                                                                         "inner/")])
+        self.check("attnzoo run multi_head --output attention=", ["attention=a.npy", "attention=inner/"])
+
     def test_files(self):
         arrays = ["a.npy", "b.safetensors", "inner/"]
         self.check("attnzoo run multi_head --query ", arrays)
@@ -271,7 +278,7 @@ class TestFish(Lines, CompletionTest):
     def check(self, line, wanted):
         found = self.complete(line)
         # Of files fish offers those of the ending first, and the others behind them.
-        if "a.npy" in wanted or "b.safetensors" in wanted or "c.png" in wanted:
+        if any(word.endswith(("a.npy", "b.safetensors", "c.png")) for word in wanted):
             self.assertLessEqual(set(wanted), found, line)
         else:
             self.assertEqual(found, set(wanted), line)

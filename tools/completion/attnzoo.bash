@@ -120,6 +120,21 @@ _attnzoo_settings() {
     done < <("$1" describe "$2" 2>/dev/null)
 }
 
+# The names of a mechanism's inputs or outputs, which stand below the title "$3", as NAME=.
+_attnzoo_slots() {
+    local line name within=0
+    while IFS= read -r line; do
+        case $line in
+            "$3"*) within=1 ;;
+            '') within=0 ;;
+            '  '*)
+                read -r name _ <<<"$line"
+                [[ $within -eq 1 ]] && printf '%s=\n' "$name"
+                ;;
+        esac
+    done < <("$1" describe "$2" 2>/dev/null)
+}
+
 # The value of an option of `attnzoo run`; fails where the option takes none.
 _attnzoo_run_value() {
     local attnzoo=$1 option=$2 value=$3 mechanism=$4 candidates
@@ -142,6 +157,24 @@ _attnzoo_run_value() {
             fi
             _attnzoo_offer "$value" "${candidates[@]}"
             ;;
+        --input)
+            if [[ $value == *=* ]]; then
+                _attnzoo_files "${value#*=}" .npy .safetensors
+            else
+                mapfile -t candidates < <(_attnzoo_slots "$attnzoo" "$mechanism" Inputs)
+                compopt -o nospace 2>/dev/null
+                _attnzoo_offer "$value" "${candidates[@]}"
+            fi
+            ;;
+        --output)
+            if [[ $value == *=* ]]; then
+                _attnzoo_files "${value#*=}" .npy
+            else
+                mapfile -t candidates < <(_attnzoo_slots "$attnzoo" "$mechanism" Outputs)
+                compopt -o nospace 2>/dev/null
+                _attnzoo_offer "$value" "${candidates[@]}"
+            fi
+            ;;
         --prefix | --window | --threads) ;;
         *) return 1 ;;
     esac
@@ -159,9 +192,10 @@ _attnzoo_run() {
         _attnzoo_offer "$typed" "${mechanisms[@]}"
         return
     fi
-    _attnzoo_offer "$typed" --query --key --value --position --past-key --past-value --state-in --set --weights \
+    _attnzoo_offer "$typed" --query --key --value --position --input --past-key --past-value --state-in --set --weights \
         --prefix --rename --causal --window --key-lengths --query-lengths --mask --segments --bias --alibi --align \
-        --query-offset --context --attention --state-out --heatmap --query-labels --key-labels --threads --time --help
+        --query-offset --context --attention --output --state-out --heatmap --query-labels --key-labels --threads --time \
+        --help
 }
 
 _attnzoo_compare() {

@@ -37,6 +37,31 @@ function __attnzoo_settings
     end
 end
 
+# NAME= for each input or output of the mechanism on the line, which stand below the title; behind NAME= files of the given
+# endings.
+function __attnzoo_slots -a title
+    if string match -q '*=*' -- (commandline -ct)
+        __attnzoo_files $argv[2..]
+        return
+    end
+    set -l mechanisms (attnzoo list 2>/dev/null | string replace -r '\s.*' '')
+    for mechanism in (commandline -opc)
+        contains -- $mechanism $mechanisms; or continue
+        set -l within 0
+        for line in (attnzoo describe $mechanism 2>/dev/null)
+            switch $line
+                case "$title*"
+                    set within 1
+                case ''
+                    set within 0
+                case '  *'
+                    test $within -eq 1; and printf '%s=\n' (string split -f 1 ' ' -- (string trim -- $line))
+            end
+        end
+        return
+    end
+end
+
 # The first word that is no option says which command; before it, commands are offered.
 function __attnzoo_needs_command
     test (count (commandline -opc)) -eq 1
@@ -133,6 +158,7 @@ complete -c attnzoo -n '__attnzoo_runs run' -l query -x -a '(__attnzoo_arrays)' 
 complete -c attnzoo -n '__attnzoo_runs run' -l key -x -a '(__attnzoo_arrays)' -d 'What it is found by'
 complete -c attnzoo -n '__attnzoo_runs run' -l value -x -a '(__attnzoo_arrays)' -d 'What is found'
 complete -c attnzoo -n '__attnzoo_runs run' -l position -x -a '(__attnzoo_arrays)' -d 'The position table'
+complete -c attnzoo -n '__attnzoo_runs run' -l input -x -a '(__attnzoo_slots Inputs .npy .safetensors)' -d 'Any input by its name'
 complete -c attnzoo -n '__attnzoo_runs run' -l past-key -x -a '(__attnzoo_arrays)' -d 'Put in front of the key'
 complete -c attnzoo -n '__attnzoo_runs run' -l past-value -x -a '(__attnzoo_arrays)' -d 'Put in front of the value'
 complete -c attnzoo -n '__attnzoo_runs run' -l state-in -x -a '(__attnzoo_files .safetensors)' -d 'The state to go on from'
@@ -152,6 +178,7 @@ complete -c attnzoo -n '__attnzoo_runs run' -l align -x -a 'bottom-right top-lef
 complete -c attnzoo -n '__attnzoo_runs run' -l query-offset -x -a '(__attnzoo_arrays)' -d 'Where queries stand'
 complete -c attnzoo -n '__attnzoo_runs run' -l context -x -a '(__attnzoo_files .npy)' -d 'The result'
 complete -c attnzoo -n '__attnzoo_runs run' -l attention -x -a '(__attnzoo_files .npy)' -d 'The weight of each key for each query'
+complete -c attnzoo -n '__attnzoo_runs run' -l output -x -a '(__attnzoo_slots Outputs .npy)' -d 'Any output by its name'
 complete -c attnzoo -n '__attnzoo_runs run' -l state-out -x -a '(__attnzoo_files .safetensors)' -d 'The state after the call'
 complete -c attnzoo -n '__attnzoo_runs run' -l heatmap -x -a '(__attnzoo_files .png)' -d 'A picture of the attention'
 complete -c attnzoo -n '__attnzoo_runs run' -l query-labels -r -F -d 'Lines for the rows of the picture'

@@ -1,0 +1,60 @@
+"""Makes arrays that a mechanism takes from what introspection tells of it alone, for tests that run over all mechanisms.
+
+Options stay at their defaults, so that there is one head; all sizes that a model chooses are the same. What is required is
+given, and beyond it what the library's own words ask for. A mechanism that this cannot feed is told by Hungry.
+"""
+import re
+from typing import Callable, Dict, NamedTuple, Optional, Sequence
+
+import numpy as np
+
+BATCH, QUERIES, KEYS, SIZE = 2, 3, 5, 4
+_SIZES = {"B": BATCH, "N": QUERIES, "M": KEYS, "T": KEYS, "P": KEYS + QUERIES - 1, "S": KEYS, "H": 1, "G": 1, "W": 3, "channels": 1}
+
+
+class Hungry(Exception):
+    """What the library said of a call with all that could be found for it."""
+
+
+class Item(NamedTuple):
+    """A parameter, an input or an output."""
+    name: str
+    shape: str
+    is_required: bool
+    is_integer: bool
+
+
+def axis_size(axis: str) -> int:
+    """Of an axis such as "D", "Ev'", "H*D" or "Eq+Ek"."""
+    total = 0
+    for term in axis.split("+"):
+        product = 1
+        for number, letter in re.findall(r"(\d+)|([A-Za-z]\w*'?)", term):
+            product *= int(number) if number else _SIZES.get(letter, SIZE)
+        total += product
+    return total
+
+
+def shape_of(text: str):
+    return tuple(axis_size(axis) for axis in text.strip("[]").split(", "))
+
+
+def make(item: Item, random: np.random.Generator) -> np.ndarray:
+    if item.is_integer:
+        return np.zeros(shape_of(item.shape), np.int64)
+    return (0.5 * random.standard_normal(shape_of(item.shape))).astype(np.float32)
+
+
+def feed(items: Sequence[Item], attempt: Callable[[Dict[str, np.ndarray]], Optional[str]],
+         random: np.random.Generator) -> Dict[str, np.ndarray]:
+    """Arrays by name, with which attempt() returns None; it returns what the library said otherwise."""
+    given = {item.name: make(item, random) for item in items if item.is_required}
+    while True:
+        message = attempt(given)
+        if message is None:
+            return given
+        wanted = next((item for item in items if item.name not in given and
+                       re.search(rf"(?<![\w.]){re.escape(item.name)}(?![\w.])", message)), None)
+        if wanted is None:
+            raise Hungry(message)
+        given[wanted.name] = make(wanted, random)

@@ -9,7 +9,9 @@ from typing import Callable, Dict, NamedTuple, Optional, Sequence
 import numpy as np
 
 BATCH, QUERIES, KEYS, SIZE = 2, 3, 5, 4
-_SIZES = {"B": BATCH, "N": QUERIES, "M": KEYS, "T": KEYS, "P": KEYS + QUERIES - 1, "S": KEYS, "H": 1, "G": 1, "W": 3, "channels": 1}
+_SIZES = {"B": BATCH, "N": QUERIES, "M": KEYS, "T": KEYS, "P": KEYS + QUERIES - 1, "channels": 1,
+          # Of these there is one as long as no option says otherwise: heads, or how far something reaches.
+          "H": 1, "G": 1, "R": 1, "W": 1, "S": 1}
 
 
 class Hungry(Exception):
@@ -25,18 +27,14 @@ class Item(NamedTuple):
 
 
 def axis_size(axis: str) -> int:
-    """Of an axis such as "D", "Ev'", "H*D" or "Eq+Ek"."""
-    total = 0
-    for term in axis.split("+"):
-        product = 1
-        for number, letter in re.findall(r"(\d+)|([A-Za-z]\w*'?)", term):
-            product *= int(number) if number else _SIZES.get(letter, SIZE)
-        total += product
-    return total
+    """Of an axis such as "D", "Ev'", "H*D", "2k+1" or "(R+W)*C"."""
+    product = re.sub(r"(\d)(?=[A-Za-z(])", r"\1*", axis).replace("/", "//")
+    numbers = re.sub(r"[A-Za-z]\w*'?", lambda found: str(_SIZES.get(found[0], SIZE)), product)
+    return int(eval(numbers, {"__builtins__": {}}))  # Digits and signs are all that is left.
 
 
 def shape_of(text: str):
-    return tuple(axis_size(axis) for axis in text.strip("[]").split(", "))
+    return tuple(axis_size(axis) for axis in text.strip("[]").split(", ") if axis != "...")
 
 
 def make(item: Item, random: np.random.Generator) -> np.ndarray:

@@ -16,7 +16,7 @@ import unittest
 
 import numpy as np
 
-from feeding import BATCH, KEYS, QUERIES, SIZE, Hungry, Item, feed
+from feeding import BATCH, KEYS, QUERIES, SIZE, Hungry, Item, feed, make
 
 ATTNZOO = None
 
@@ -35,6 +35,7 @@ class SlotTest(unittest.TestCase):
     def setUp(self):
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="attnzoo-test-"))
         self.addCleanup(shutil.rmtree, self.folder)
+        self.random = np.random.default_rng(7)
 
     def call(self, *words):
         return subprocess.run([ATTNZOO, *words], cwd=self.folder, capture_output=True, text=True, timeout=120)
@@ -64,15 +65,18 @@ class SlotTest(unittest.TestCase):
                 words += ["--input", f"{name}={name}.npy"]
         return words
 
-    def fed(self, mechanism):
-        """Arrays that the mechanism takes, by name."""
+    def fed(self, mechanism, *options):
+        """Arrays that the mechanism takes, by name. A mechanism for which none are found is shown as skipped."""
         items = self.items(mechanism, "Parameters") + self.items(mechanism, "Inputs")
 
         def attempt(arrays):
-            done = self.call(*self.words(mechanism, arrays), "--context", "context.npy")
+            done = self.call(*self.words(mechanism, arrays), "--context", "context.npy", *options)
             return None if done.returncode == 0 else done.stderr
 
-        return feed(items, attempt, np.random.default_rng(7))
+        try:
+            return feed(items, attempt, self.random)
+        except Hungry as hungry:
+            self.skipTest(f"{mechanism} cannot be fed: {hungry}")
 
 
 class TestEveryMechanism(SlotTest):
@@ -80,10 +84,7 @@ class TestEveryMechanism(SlotTest):
         fed = 0
         for mechanism in self.mechanisms():
             with self.subTest(mechanism):
-                try:
-                    words = self.words(mechanism, self.fed(mechanism))
-                except Hungry as hungry:
-                    self.skipTest(f"{mechanism} cannot be fed: {hungry}")
+                words = self.words(mechanism, self.fed(mechanism))
                 fed += 1
                 outputs = self.items(mechanism, "Outputs")
                 asked = [word for item in outputs for word in ("--output", f"{item.name}={item.name}.npy")]
@@ -112,10 +113,7 @@ class TestEveryMechanism(SlotTest):
             if not fields:
                 continue
             with self.subTest(mechanism):
-                try:
-                    arrays = self.fed(mechanism)
-                except Hungry as hungry:
-                    self.skipTest(f"{mechanism} cannot be fed: {hungry}")
+                arrays = self.fed(mechanism, "--state-out", "state.safetensors")
                 with_state += 1
                 words = self.words(mechanism, arrays)
                 for options in (["--state-out", "state.safetensors"],
@@ -160,24 +158,18 @@ class TestEveryMechanism(SlotTest):
 
     def test_wrong_types(self):
         for mechanism in self.mechanisms():
-            inputs = self.items(mechanism, "Inputs")
-            for item in inputs:
-                other = np.float32 if item.is_integer else np.int64
-                words = ["run", mechanism, "--context", "context.npy"]
-                for each in inputs:
-                    if each.is_required or each is item:
-                        words += ["--input", f"{each.name}={each.name}.npy"]
-                        right = np.int64 if each.is_integer else np.float32
-                        np.save(self.folder / f"{each.name}.npy", np.zeros((1, 1), other if each is item else right))
-                done = self.call(*words)
-                # Of required parameters that are missing the library may speak first.
-                if any(parameter.is_required for parameter in self.items(mechanism, "Parameters")):
-                    continue
-                self.assertEqual((done.returncode, done.stdout), (1, ""))
-                allowed = "int32 or int64" if item.is_integer else "float32, float16 or bfloat16"
-                self.assertIn(f"--input {item.name}={item.name}.npy: the array is {np.dtype(other)}, must be {allowed}; "
-                              "save it with .astype('", done.stderr)
-                self.assertFalse((self.folder / "context.npy").exists())
+            with self.subTest(mechanism):
+                arrays = self.fed(mechanism)
+                (self.folder / "context.npy").unlink()
+                for item in self.items(mechanism, "Inputs"):
+                    kind = np.float32 if item.is_integer else np.int64
+                    done = self.call(*self.words(mechanism, {**arrays, item.name: make(item, self.random).astype(kind)}),
+                                     "--context", "context.npy")
+                    self.assertEqual((done.returncode, done.stdout), (1, ""))
+                    allowed = "int32 or int64" if item.is_integer else "float32, float16 or bfloat16"
+                    self.assertIn(f"--input {item.name}={item.name}.npy: the array is {np.dtype(kind)}, must be {allowed}; "
+                                  "save it with .astype('", done.stderr)
+                    self.assertFalse((self.folder / "context.npy").exists())
 
 
 class TestScaledDotProduct(SlotTest):

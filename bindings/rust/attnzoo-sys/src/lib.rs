@@ -256,6 +256,12 @@ pub const ATTNZOO_INPUT_KEY: i32 = 1;
 pub const ATTNZOO_INPUT_VALUE: i32 = 2;
 /// relative_multi_head, flavor=transformer_xl: the table of positions, `[P, E]` or `[B, P, E]`.
 pub const ATTNZOO_INPUT_POSITION: i32 = 3;
+/// multi_head with rotary positions: where each query of the call stands, integers `[B, N]`.
+pub const ATTNZOO_INPUT_QUERY_POSITIONS: i32 = 4;
+/// The same for its keys, integers `[B, M]`.
+pub const ATTNZOO_INPUT_KEY_POSITIONS: i32 = 5;
+/// hard, select=sample: one integer, `[1]`, which tells what is drawn.
+pub const ATTNZOO_INPUT_SEED: i32 = 6;
 
 // Places of the outputs in attnzoo_module_forward_slots().
 
@@ -265,6 +271,12 @@ pub const ATTNZOO_OUTPUT_CONTEXT: i32 = 0;
 pub const ATTNZOO_OUTPUT_ATTENTION: i32 = 1;
 /// The natural logarithm of the sum of exp(score) over the keys that a query sees.
 pub const ATTNZOO_OUTPUT_LOG_SUM_EXP: i32 = 2;
+/// hard: the number of the key that was chosen, integers.
+pub const ATTNZOO_OUTPUT_INDEX: i32 = 3;
+/// hard: the natural logarithm of the probability that the key had which was chosen.
+pub const ATTNZOO_OUTPUT_LOG_PROBABILITY: i32 = 4;
+/// hard: the entropy of the probabilities that the key was chosen by, in nats.
+pub const ATTNZOO_OUTPUT_ENTROPY: i32 = 5;
 
 extern "C" {
     /// Makes a module with the default options and no parameters.
@@ -398,11 +410,11 @@ pub const ATTNZOO_ITEM_MECHANISM: i32 = 0;
 pub const ATTNZOO_ITEM_OPTION: i32 = 1;
 /// Parameters (weights): NAME, SUMMARY, SHAPE, REQUIRED.
 pub const ATTNZOO_ITEM_PARAMETER: i32 = 2;
-/// Inputs by ATTNZOO_INPUT_ place: NAME, SUMMARY, SHAPE, REQUIRED.
+/// Inputs by ATTNZOO_INPUT_ place: NAME, SUMMARY, SHAPE, REQUIRED, TYPE.
 pub const ATTNZOO_ITEM_INPUT: i32 = 3;
-/// Outputs by ATTNZOO_OUTPUT_ place: NAME, SUMMARY, SHAPE, REQUIRED.
+/// Outputs by ATTNZOO_OUTPUT_ place: NAME, SUMMARY, SHAPE, REQUIRED, TYPE.
 pub const ATTNZOO_ITEM_OUTPUT: i32 = 4;
-/// What the mechanism's states hold, by field number: NAME, SUMMARY, SHAPE, REQUIRED.
+/// What the mechanism's states hold, by field number: NAME, SUMMARY, SHAPE, REQUIRED, TYPE.
 pub const ATTNZOO_ITEM_STATE: i32 = 5;
 
 // What can be asked of a thing.
@@ -411,7 +423,8 @@ pub const ATTNZOO_ITEM_STATE: i32 = 5;
 pub const ATTNZOO_FIELD_NAME: i32 = 0;
 /// One line of English.
 pub const ATTNZOO_FIELD_SUMMARY: i32 = 1;
-/// An option's type: "float", "int", "bool" or "choice".
+/// An option's type: "float", "int", "bool" or "choice". Of an input, output or state: "float" for float32, float16 or
+/// bfloat16, "integer" for int32 or int64.
 pub const ATTNZOO_FIELD_TYPE: i32 = 2;
 /// An option's default, as text; a formula such as "1/sqrt(D)" where it follows from the inputs.
 pub const ATTNZOO_FIELD_DEFAULT: i32 = 3;

@@ -211,8 +211,8 @@ static void p13_a_nan_or_infinite_score_spoils_its_own_row_only(void **state)
         if (way == 4)
             test.query.values[row * 16 + 3] = INFINITY;
         assert_ok(attention_case_run(&test, NULL));
-        for (int64_t i = 0; i < 160; i++)
-            assert_true(isnan(test.context.values[i * 8]) == (i == row));
+        for (int64_t i = 0; i < 160 * 8; i++)
+            assert_true(isnan(test.context.values[i]) == (i / 8 == row));
         assert_row_is_nan(&test, row);
         /* With infinite products the sums depend on their order; the other ways are plain. */
         if (way < 3)

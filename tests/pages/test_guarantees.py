@@ -75,6 +75,15 @@ class TestGuarantees(unittest.TestCase):
             self.assertRegex(cell, r"`(tests|scripts|bindings)/", promise)
             self.assertEqual(re.sub(r"`[^`]+`", "", cell).strip("; "), "", f"{promise}: only tests stand in the second cell")
 
+    def test_every_figure_has_a_source(self):
+        figures = PAGE.read_text(encoding="utf-8").partition("\n## Figures\n")[2]
+        lines = re.findall(r"^\|(.*)\|(.*)\|(.*)\|$", figures, re.MULTILINE)[2:]
+        self.assertGreater(len(lines), 8)
+        for what, how_much, source in lines:
+            self.assertRegex(how_much, "[0-9]", what)
+            for path in re.findall(r"`([^`]+)`", source) or ["nothing"]:
+                self.assertTrue((ROOT / path).is_file(), f"{what}: {path}")
+
     def test_every_test_that_is_named_is_there(self):
         named = list(named_tests())
         self.assertGreater(len(named), 150)

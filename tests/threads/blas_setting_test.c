@@ -160,8 +160,8 @@ static void p45_the_setting_survives_concurrent_calls(void **state)
     set_threads(original);
 }
 
-/* Calls from an application's own threads start no threads beyond those of the executors, and none stay behind. */
-static void p46_calls_from_a_thread_pool_do_not_multiply_threads(void **state)
+/* What calls from an application's own threads start is there after the first of them, and does not grow. */
+static void p46_calls_from_a_thread_pool_leave_no_threads_behind(void **state)
 {
     call_from_threads(*state);
     int before = process_entries("task");
@@ -176,7 +176,7 @@ int main(void)
         cmocka_unit_test(p45_the_setting_survives_calls),
         cmocka_unit_test(p45_the_setting_survives_errors),
         cmocka_unit_test(p45_the_setting_survives_concurrent_calls),
-        cmocka_unit_test(p46_calls_from_a_thread_pool_do_not_multiply_threads),
+        cmocka_unit_test(p46_calls_from_a_thread_pool_leave_no_threads_behind),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -64,22 +64,30 @@ def test_numbers_are_those_of_the_headers(repository):
 
 
 def test_functions_are_declared_as_in_the_headers(repository):
-    """Each function is called with as many arguments as its declaration has, of the same kinds (P69)."""
+    """Each function is called with as many arguments as its declaration has, and all are of the same kinds, what it
+    returns included (P69)."""
     from attnzoo import _library
     headers = "".join(path.read_text() for path in (repository / "include" / "attnzoo").glob("*.h"))
     headers = re.sub(r"/\*.*?\*/", "", headers, flags=re.DOTALL)
-    declared = dict(re.findall(r"attnzoo_(\w+)\(([^;]*)\);", headers))
+    declared = {name: (result.strip(), parameters) for result, name, parameters
+                in re.findall(r"ATTNZOO_API ([^;()]*?)attnzoo_(\w+)\(([^;]*)\);", headers)}
     checked = 0
     for library in (_library.slow_library, _library.quick_library):
         for name, function in vars(library).items():
             if not name.startswith("attnzoo_"):
                 continue
-            parameters = [] if declared[name[8:]] == "void" else split_parameters(declared[name[8:]])
+            result, text = declared[name[8:]]
+            assert function.restype is RESULTS[result], f"{name} returns {result}"
+            parameters = [] if text == "void" else split_parameters(text)
             assert len(parameters) == len(function.argtypes), name
             for parameter, kind in zip(parameters, function.argtypes):
                 assert kind_of(parameter) is kind, f"{name}: {parameter}"
             checked += 1
     assert checked > 40
+
+
+RESULTS = {"attnzoo_status": ctypes.c_int32, "int32_t": ctypes.c_int32, "int64_t": ctypes.c_int64,
+           "const char *": ctypes.c_char_p, "const void *": ctypes.c_void_p, "void": None}
 
 
 def split_parameters(text):

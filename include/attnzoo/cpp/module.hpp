@@ -104,8 +104,8 @@ class module : public detail::handle<attnzoo_module, attnzoo_module_destroy>
     /**
      * The place of an input by its name, for input_views::set(): inputs.set(layer.input_place("seed"), seed).
      *
-     * Throws error (unknown_name, with a list of those there are) if the mechanism has none of that name. Throws
-     * std::bad_alloc. Threads: any. Since 1.0.
+     * Throws error: unknown_name (with a list of those there are) if the mechanism has none of that name, invalid_argument
+     * if the module is empty. Throws std::bad_alloc. Threads: any. Since 1.0.
      */
     input input_place(text_argument name) const
     {
@@ -246,8 +246,10 @@ class module : public detail::handle<attnzoo_module, attnzoo_module_destroy>
 
     std::int32_t place(item kind, const char *what, text_argument name) const
     {
+        if (!*this)
+            throw error(status::invalid_argument, "the module is empty");
         std::string known;
-        const std::int32_t count = *this ? item_count(mechanism(), kind) : 0;
+        const std::int32_t count = item_count(mechanism(), kind);
         for (std::int32_t index = 0; index < count; index++) {
             const std::string_view found = item_text(mechanism(), kind, index, field::name).value_or("");
             if (!found.empty() && found == name.get())

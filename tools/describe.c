@@ -118,6 +118,9 @@ static const struct {
     {"k", "largest distance told apart"},
     {"R", "columns of a head that are turned"},
     {"buckets", "ranges of distances"},
+    {"Hr", "heads that read"},
+    {"Hw", "heads that write (H is Hr + Hw)"},
+    {"C", "width of the memory"},
 };
 
 static bool uses_letter(const char *mechanism, const char *letter)

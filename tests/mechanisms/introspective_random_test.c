@@ -298,14 +298,14 @@ static void fill(struct introspective_case *test, struct random_source *source)
     test_tensor_make_repeats_equal(&test->value);
 }
 
-static void check_case(uint64_t seed, struct executors *executors)
+static void check_case(uint64_t seed, struct introspective_sizes sizes, struct executors *executors)
 {
     static const char *const initials[] = {NULL, "first", "uniform", "zeros"}, *const reads[] = {NULL, "after",
                                                                                                  "before"};
     struct random_source source = {seed};
     struct introspective_case test;
     attnzoo_state *state = NULL;
-    introspective_case_plan(&test, draw_sizes(&source));
+    introspective_case_plan(&test, sizes);
     test.initial = initials[random_between(&source, 0, 3)];
     test.read = reads[random_between(&source, 0, 2)];
     for (int signal = 0; signal < REFERENCE_SIGNALS; signal++)
@@ -340,14 +340,25 @@ static void random_cases_agree_with_the_reference(void **state)
 {
     uint64_t count = number_from_environment("ATTNZOO_TEST_CASES", 600);
     uint64_t first = number_from_environment("ATTNZOO_TEST_SEED", 1);
-    for (uint64_t i = 0; i < count; i++)
-        check_case(first + i, *state);
+    for (uint64_t i = 0; i < count; i++) {
+        struct random_source source = {first + i + (UINT64_C(1) << 32)};
+        check_case(first + i, draw_sizes(&source), *state);
+    }
     print_message("worst error over its bound: weights %.3g, memory %.3g, context %.3g\n", worst[0], worst[1],
                   worst[2]);
 }
 
+/* Memories so large that threads share each step, and small ones in batches that they share. */
+static void threads_share_steps_and_batches(void **state)
+{
+    check_case(1, (struct introspective_sizes){1, 4, 6000, 40, 2, 2, 2, 7}, *state);
+    check_case(2, (struct introspective_sizes){2, 3, 3001, 96, 1, 1, 1, 5}, *state);
+    check_case(3, (struct introspective_sizes){9, 5, 300, 33, 3, 1, 1, 8}, *state);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(random_cases_agree_with_the_reference)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(random_cases_agree_with_the_reference),
+                                       cmocka_unit_test(threads_share_steps_and_batches)};
     return cmocka_run_group_tests(tests, executors_create, executors_destroy);
 }

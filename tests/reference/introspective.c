@@ -120,7 +120,7 @@ static void gate(const struct heads *heads, int64_t head, struct bounded *gated)
     }
 }
 
-/* Item h, by the equation itself: w~(i) = sum_j wg(j) s(i - j). */
+/* Item h: w~(i) = sum_o wg(i - o) s(o), o from -S to S. */
 static void shift(const struct heads *heads, int64_t head, const struct bounded *gated, struct bounded *shifted)
 {
     int64_t count = heads->problem->shifts, reach = count / 2;
@@ -132,10 +132,10 @@ static void shift(const struct heads *heads, int64_t head, const struct bounded 
     softmax(shifts, count);
     for (int64_t i = 0; i < heads->length; i++) {
         struct bounded sum = {0.0, 0.0};
-        for (int64_t j = 0; j < heads->length; j++)
-            for (int64_t o = 0; o < count; o++)
-                if (((i - j) - (o - reach)) % heads->length == 0)
-                    sum = sum_of(sum, times(gated[j], shifts[o]));
+        for (int64_t o = 0; o < count; o++) {
+            int64_t from = (i - (o - reach)) % heads->length;
+            sum = sum_of(sum, times(gated[from < 0 ? from + heads->length : from], shifts[o]));
+        }
         shifted[i] = rounded(sum, (double)count + 1.0);
     }
     free(shifts);

@@ -21,7 +21,8 @@ const char *const ZOO_NAMES[ZOO_KINDS] = {"scaled_dot_product",
                                           "location, position",
                                           "location, local_p",
                                           "customizing",
-                                          "multi_head, positions"};
+                                          "multi_head, positions",
+                                          "introspective"};
 
 /* What outputs hold before a call. */
 static const unsigned char POISON = 0xa5;
@@ -54,17 +55,23 @@ int32_t zoo_field_count(enum zoo_kind kind)
 
 bool zoo_is_recurrent(enum zoo_kind kind)
 {
-    return kind == ZOO_LOCATION_AWARE || kind == ZOO_GAUSSIAN_MIXTURE || kind == ZOO_CUSTOMIZING;
+    return kind == ZOO_LOCATION_AWARE || kind == ZOO_GAUSSIAN_MIXTURE || kind == ZOO_CUSTOMIZING ||
+           kind == ZOO_INTROSPECTIVE;
 }
 
 bool zoo_reads_key(enum zoo_kind kind)
 {
-    return !is_location(kind) && kind != ZOO_CUSTOMIZING;
+    return !is_location(kind) && kind != ZOO_CUSTOMIZING && kind != ZOO_INTROSPECTIVE;
 }
 
 bool zoo_adds_up(enum zoo_kind kind)
 {
     return kind != ZOO_LOCAL_P;
+}
+
+bool zoo_takes_masks(enum zoo_kind kind)
+{
+    return kind != ZOO_INTROSPECTIVE;
 }
 
 const char *zoo_mechanism(enum zoo_kind kind)
@@ -160,12 +167,34 @@ static void add_customizing_parameters(struct zoo_case *test, struct random_sour
     add_layer(test, source, "location_proj.weight", NULL, size, 3);
 }
 
+/* Of introspective: half of the heads read, the others write; one if there is but one. */
+static int64_t write_heads(const struct zoo_sizes *sizes)
+{
+    return sizes->heads / 2;
+}
+
+static void add_addressing(struct zoo_case *test, struct random_source *source)
+{
+    int64_t heads = test->sizes.heads, size = test->sizes.size, writes = write_heads(&test->sizes);
+    add_layer(test, source, "key_proj.weight", "key_proj.bias", heads * size, size);
+    add_layer(test, source, "strength_proj.weight", "strength_proj.bias", heads, size);
+    add_layer(test, source, "gate_proj.weight", "gate_proj.bias", heads, size);
+    add_layer(test, source, "shift_proj.weight", "shift_proj.bias", heads * 3, size);
+    add_layer(test, source, "sharpening_proj.weight", "sharpening_proj.bias", heads, size);
+    if (writes == 0)
+        return;
+    add_layer(test, source, "erase_proj.weight", "erase_proj.bias", writes * size, size);
+    add_layer(test, source, "add_proj.weight", "add_proj.bias", writes * size, size);
+}
+
 static void add_parameters(struct zoo_case *test, struct random_source *source)
 {
     const struct zoo_sizes *sizes = &test->sizes;
     int64_t all = sizes->heads * sizes->size, kept = sizes->key_heads * sizes->size, size = sizes->size;
     if (test->kind == ZOO_CUSTOMIZING)
         add_customizing_parameters(test, source);
+    if (test->kind == ZOO_INTROSPECTIVE)
+        add_addressing(test, source);
     if (is_location(test->kind))
         add_location_parameters(test, source);
     if (!zoo_reads_key(test->kind) || test->kind == ZOO_SCALED_DOT_PRODUCT)
@@ -216,12 +245,14 @@ static void add_arrays(struct zoo_case *test, struct random_source *source, bool
         zoo_array_create(&inputs[1], 3, (int64_t[]){batch, keys, size});
         zoo_array_create(&inputs[2], 3, (int64_t[]){batch, keys, size});
         int64_t width = has_projected_heads(test->kind) ? size + 1 : sizes->heads * size;
+        if (test->kind == ZOO_INTROSPECTIVE)
+            width = (sizes->heads - write_heads(sizes)) * size;
         zoo_array_create(&outputs[0], 3, (int64_t[]){batch, queries, width});
     }
     if (test->kind == ZOO_TRANSFORMER_XL)
         zoo_array_create(&inputs[3], 2, (int64_t[]){wants_attention ? keys + queries - 1 : keys, size});
     if (wants_attention && sizes->heads == 1 && !has_projected_heads(test->kind) &&
-        test->kind != ZOO_SCALED_DOT_PRODUCT)
+        test->kind != ZOO_SCALED_DOT_PRODUCT && test->kind != ZOO_INTROSPECTIVE)
         zoo_array_create(&outputs[1], 3, (int64_t[]){batch, queries, keys});
     else if (wants_attention)
         zoo_array_create(&outputs[1], 4, (int64_t[]){batch, sizes->heads, queries, keys});
@@ -288,7 +319,9 @@ attnzoo_status zoo_case_set_options(const struct zoo_case *test, attnzoo_module 
                                                    [ZOO_POSITION] = "position",
                                                    [ZOO_LOCAL_P] = "local_p"};
     attnzoo_status status = ATTNZOO_STATUS_OK;
-    bool has_heads = test->kind != ZOO_SCALED_DOT_PRODUCT && !is_location(test->kind) && !is_luong(test->kind);
+    int64_t writes = write_heads(&test->sizes);
+    bool has_heads = test->kind != ZOO_SCALED_DOT_PRODUCT && !is_location(test->kind) && !is_luong(test->kind) &&
+                     test->kind != ZOO_INTROSPECTIVE;
     if (has_heads)
         status = attnzoo_module_set_option_int(module, "num_heads", test->sizes.heads);
     if (status == ATTNZOO_STATUS_OK && has_heads && zoo_reads_key(test->kind))
@@ -305,6 +338,10 @@ attnzoo_status zoo_case_set_options(const struct zoo_case *test, attnzoo_module 
         status = attnzoo_module_set_option_text(module, "rotary", "half_split");
     if (status == ATTNZOO_STATUS_OK && is_turned)
         status = attnzoo_module_set_option_int(module, "rotary_size", test->sizes.size / 2 * 2);
+    if (status == ATTNZOO_STATUS_OK && test->kind == ZOO_INTROSPECTIVE)
+        status = attnzoo_module_set_option_int(module, "num_read_heads", test->sizes.heads - writes);
+    if (status == ATTNZOO_STATUS_OK && test->kind == ZOO_INTROSPECTIVE)
+        status = attnzoo_module_set_option_int(module, "num_write_heads", writes);
     return status;
 }
 
@@ -335,6 +372,8 @@ attnzoo_status zoo_case_forward(const struct zoo_case *test, const attnzoo_modul
         inputs[i] = test->inputs[i].view;
     for (int i = 0; i < ZOO_OUTPUTS; i++)
         outputs[i] = test->outputs[i].view;
+    if (!zoo_takes_masks(test->kind))
+        mask = NULL;
     return attnzoo_module_forward_slots(module, executor, inputs, ZOO_INPUTS, mask, state, outputs, ZOO_OUTPUTS);
 }
 

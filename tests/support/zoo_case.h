@@ -27,6 +27,7 @@ enum zoo_kind {
     ZOO_LOCAL_P,
     ZOO_CUSTOMIZING,
     ZOO_MULTI_HEAD_POSITIONS,
+    ZOO_INTROSPECTIVE,
     ZOO_KINDS
 };
 
@@ -68,6 +69,9 @@ bool zoo_is_recurrent(enum zoo_kind kind);
 bool zoo_reads_key(enum zoo_kind kind);
 bool zoo_adds_up(enum zoo_kind kind);
 
+/* Whether masks may say more than lengths. A case of another kind is run without the mask. */
+bool zoo_takes_masks(enum zoo_kind kind);
+
 /* The mechanism's name, as the library knows it. */
 const char *zoo_mechanism(enum zoo_kind kind);
 
@@ -82,6 +86,9 @@ void zoo_case_destroy(struct zoo_case *test);
  * destroyed by zoo_case_destroy_outputs(). */
 void zoo_case_share(struct zoo_case *test, const struct zoo_case *other);
 void zoo_case_destroy_outputs(struct zoo_case *test);
+
+/* Gives a new module the options of the case. */
+attnzoo_status zoo_case_set_options(const struct zoo_case *test, attnzoo_module *module);
 
 /* A new module with options and parameters, up to preparing it. On error nothing is left and *module is NULL. */
 attnzoo_status zoo_case_make_module(const struct zoo_case *test, attnzoo_module **module);

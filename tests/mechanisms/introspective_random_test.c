@@ -17,6 +17,10 @@
 
 static double worst[3];
 
+/* Numbers compared, and those of them whose bounds are so small that they say something of weights between 0 and 1. */
+static int64_t compared, close;
+static const double SMALL_BOUND = 1e-4;
+
 static void compare(const char *what, int kind, const float *got, const struct reference_bounded *wanted, int64_t count,
                     uint64_t seed, int64_t step)
 {
@@ -25,6 +29,8 @@ static void compare(const char *what, int kind, const float *got, const struct r
         if (!(error <= wanted->bound[i]))
             fail_msg("seed %" PRIu64 ", step %" PRId64 ": number %" PRId64 " of %s is %.9g, not %.9g within %.3g", seed,
                      step, i, what, (double)got[i], wanted->value[i], wanted->bound[i]);
+        compared++;
+        close += wanted->bound[i] <= SMALL_BOUND;
         if (error > 0.0)
             worst[kind] = fmax(worst[kind], error / wanted->bound[i]);
     }
@@ -344,6 +350,9 @@ static void random_cases_agree_with_the_reference(void **state)
         struct random_source source = {first + i + (UINT64_C(1) << 32)};
         check_case(first + i, draw_sizes(&source), *state);
     }
+    print_message("%" PRId64 " numbers compared, %.1f %% of them to within %g\n", compared,
+                  100.0 * (double)close / (double)compared, SMALL_BOUND);
+    assert_true((double)close >= 0.9 * (double)compared);
     print_message("worst error over its bound: weights %.3g, memory %.3g, context %.3g\n", worst[0], worst[1],
                   worst[2]);
 }

@@ -209,6 +209,27 @@ static void sharpening_of_small_weights_does_not_underflow(void **state)
     finish(&test, &result);
 }
 
+/* A length that is shorter than that of the calls before leaves no weight behind it. */
+static void a_shorter_length_takes_weights_away(void **state)
+{
+    (void)state;
+    static const float memory[] = {1.0f, 2.0f, 4.0f, 8.0f}, weights[] = {0.1f, 0.3f, 0.2f, 0.4f};
+    struct introspective_case test;
+    plan_still(&test, (struct introspective_sizes){1, 1, 4, 1, 1, 0, 0, 1});
+    test.row_lengths = calloc(1, sizeof *test.row_lengths);
+    assert_non_null(test.row_lengths);
+    test.row_lengths[0] = 2;
+    introspective_case_prepare(&test);
+    struct introspective_result result = introspective_result_create(&test);
+    attnzoo_state *loaded = load(&test, memory, weights);
+    assert_ok(introspective_case_run(&test, NULL, 0, 1, false, loaded, &result));
+    assert_near((double)result.attention[0], 0.25);
+    assert_near((double)result.attention[1], 0.75);
+    assert_true(result.attention[2] == 0.0f && result.attention[3] == 0.0f);
+    attnzoo_state_destroy(loaded);
+    finish(&test, &result);
+}
+
 /* Heads on row 0: the read one, and as many that write. Each erases all and adds its own. */
 static void plan_writing(struct introspective_case *test, int64_t writes, const char *read)
 {
@@ -393,6 +414,7 @@ int main(void)
         cmocka_unit_test(shifts_past_the_circle_add_up),
         cmocka_unit_test(sharpening_raises_to_a_power),
         cmocka_unit_test(sharpening_of_small_weights_does_not_underflow),
+        cmocka_unit_test(a_shorter_length_takes_weights_away),
         cmocka_unit_test(erasing_all_and_adding_replaces_the_row),
         cmocka_unit_test(read_before_shows_what_was_there),
         cmocka_unit_test(a_key_of_zeros_or_a_memory_of_zeros_is_like_nothing_more_than_another),

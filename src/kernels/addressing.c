@@ -1,5 +1,6 @@
 /*
- * kernels/addressing.c: the heads' steps. With M the memory before a step, i one of its L rows, indices modulo L:
+ * kernels/addressing.c: the heads' steps; what the controller says in them is brought into its ranges in
+ * addressing_signals.c. With M the memory before a step, i one of its L rows, indices modulo L:
  *
  *   K[u, v]  = u . v / (|u| |v|)                                        (6)
  *   wc(i)    = exp(beta K[k, M(i)]) / sum_j exp(beta K[k, M(j)])        (5)
@@ -43,37 +44,9 @@ static const float LARGEST_SQUARES = 0x1p80f;
 /* In place of a norm. */
 static const float MET_IN_DOUBLE = -1.0f;
 
-static int64_t head_count(const struct attnzoo_addressing *addressing)
-{
-    return addressing->read_count + addressing->write_count;
-}
-
-int64_t attnzoo_addressing_signal_size(const struct attnzoo_addressing *addressing, int32_t signal)
-{
-    switch (signal) {
-    case ATTNZOO_ADDRESSING_KEY:
-        return head_count(addressing) * addressing->column_count;
-    case ATTNZOO_ADDRESSING_SHIFT:
-        return head_count(addressing) * addressing->shift_count;
-    case ATTNZOO_ADDRESSING_ERASE:
-    case ATTNZOO_ADDRESSING_ADD:
-        return addressing->write_count * addressing->column_count;
-    default:
-        return head_count(addressing);
-    }
-}
-
-/* Of one batch's step and, for signals that have several numbers a head, one head. */
-static float *signal_at(const struct attnzoo_addressing *addressing, int32_t signal, int64_t batch, int64_t step,
-                        int64_t head, int64_t numbers)
-{
-    int64_t size = attnzoo_addressing_signal_size(addressing, signal);
-    return addressing->signals[signal] + (batch * addressing->step_count + step) * size + head * numbers;
-}
-
 static float *weights_at(const struct attnzoo_addressing *addressing, int64_t batch, int64_t head)
 {
-    return addressing->weights + (batch * head_count(addressing) + head) * addressing->weights_step;
+    return addressing->weights + (batch * attnzoo_addressing_head_count(addressing) + head) * addressing->weights_step;
 }
 
 static float *row_at(const struct attnzoo_addressing *addressing, int64_t batch, int64_t row)
@@ -93,11 +66,6 @@ static int64_t rows_in_block(const struct attnzoo_addressing *addressing, int64_
     return attnzoo_base_maximum(attnzoo_base_minimum(left, ROWS_PER_BLOCK), 0);
 }
 
-static bool is_running(const struct attnzoo_addressing *addressing, int64_t batch, int64_t step)
-{
-    return step < attnzoo_mask_query_length(addressing->mask, batch);
-}
-
 /* How many threads so much work is for. */
 static int64_t threads_for(double work, double each, int64_t items)
 {
@@ -109,9 +77,9 @@ static int64_t threads_for(double work, double each, int64_t items)
 static bool place_zones(struct attnzoo_addressing_plan *plan, int64_t *end, struct attnzoo_pool_needs *needs)
 {
     const struct attnzoo_addressing *addressing = plan->addressing;
-    int64_t rows, parts, spare = head_count(addressing) + SPARE_ROWS, scratch;
+    int64_t rows, parts, spare = attnzoo_addressing_head_count(addressing) + SPARE_ROWS, scratch;
     int64_t blocks = attnzoo_base_maximum(plan->block_count, 1);
-    if (!attnzoo_base_multiply(addressing->batch_count, head_count(addressing), &rows) ||
+    if (!attnzoo_base_multiply(addressing->batch_count, attnzoo_addressing_head_count(addressing), &rows) ||
         !attnzoo_base_multiply(addressing->batch_count, blocks, &parts) ||
         !attnzoo_base_multiply(parts, addressing->read_count, &parts) ||
         !attnzoo_base_multiply(spare, ROWS_PER_BLOCK * (int64_t)sizeof(float), &scratch))
@@ -132,8 +100,9 @@ attnzoo_status attnzoo_addressing_make_plan(struct attnzoo_addressing_plan *plan
     if (!place_zones(plan, end, needs))
         return attnzoo_base_fail_memory(UINT64_MAX);
     /* Of one number of the memory: a product with each key and by each weight, erasing and adding. */
-    double each = 2.0 * (double)head_count(addressing) + 2.0 * (double)addressing->write_count;
-    double row = each * (double)addressing->column_count + WORK_PER_WEIGHT * (double)head_count(addressing);
+    double each = 2.0 * (double)attnzoo_addressing_head_count(addressing) + 2.0 * (double)addressing->write_count;
+    double row =
+        each * (double)addressing->column_count + WORK_PER_WEIGHT * (double)attnzoo_addressing_head_count(addressing);
     double step_count = (double)addressing->step_count;
     plan->step_work = row * (double)addressing->row_count * (double)addressing->batch_count;
     /* Both products passed 63 bits in no factor of the zones. */
@@ -188,70 +157,9 @@ void attnzoo_addressing_start(const struct attnzoo_addressing_plan *plan, const 
     attnzoo_pool_do(
         claim, &(struct attnzoo_pool_phase){start_block, &start, addressing->batch_count * plan->block_count, NULL});
     for (int64_t batch = 0; batch < addressing->batch_count; batch++)
-        for (int64_t head = 0; head < head_count(addressing); head++)
+        for (int64_t head = 0; head < attnzoo_addressing_head_count(addressing); head++)
             start_weights(weights_at(addressing, batch, head), addressing->row_count,
                           attnzoo_mask_key_length(addressing->mask, batch), initial);
-}
-
-/* ln(1 + e^x), and 1 / (1 + e^-x): in double, so that each is the float nearest or next to it. */
-static double softplus(double x)
-{
-    return (x > 0.0 ? x : 0.0) + log1p(exp(-fabs(x)));
-}
-
-static double sigmoid(double x)
-{
-    return 1.0 / (1.0 + exp(-x));
-}
-
-/* A key of length 1, so that only the row's norm is missing from the cosine; zeros for a key of zeros. */
-static void normalise_key(float *key, int64_t count)
-{
-    double squares = 0.0;
-    for (int64_t i = 0; i < count; i++)
-        squares += (double)key[i] * (double)key[i];
-    double inverse = squares == 0.0 ? 0.0 : 1.0 / sqrt(squares);
-    for (int64_t i = 0; i < count; i++)
-        key[i] = (float)((double)key[i] * inverse);
-}
-
-static void normalise_shifts(float *shifts, int64_t count)
-{
-    const struct attnzoo_vectors *vectors = attnzoo_kernel_vectors();
-    float sum = vectors->softmax_weights(shifts, count, vectors->maximum(shifts, count));
-    vectors->scale(shifts, shifts, count, (float)(1.0 / (double)sum));
-}
-
-/* sigmoid(x) = (1 + tanh(x / 2)) / 2 */
-static void sigmoids(float *values, int64_t count)
-{
-    const struct attnzoo_vectors *vectors = attnzoo_kernel_vectors();
-    vectors->scale(values, values, count, 0.5f);
-    vectors->hyperbolic_tangents(values, count);
-    vectors->scale(values, values, count, 0.5f);
-    vectors->add_value(values, count, 0.5f);
-}
-
-/* Brings one step's signals of a batch into their ranges. */
-static void hear_step(const void *context, int64_t item, void *scratch)
-{
-    const struct attnzoo_addressing *addressing = context;
-    int64_t batch = item / addressing->step_count, step = item % addressing->step_count;
-    int64_t heads = head_count(addressing), columns = addressing->column_count, shifts = addressing->shift_count;
-    (void)scratch;
-    if (!is_running(addressing, batch, step))
-        return;
-    float *strengths = signal_at(addressing, ATTNZOO_ADDRESSING_STRENGTH, batch, step, 0, 1);
-    float *gates = signal_at(addressing, ATTNZOO_ADDRESSING_GATE, batch, step, 0, 1);
-    float *sharpenings = signal_at(addressing, ATTNZOO_ADDRESSING_SHARPENING, batch, step, 0, 1);
-    for (int64_t head = 0; head < heads; head++) {
-        normalise_key(signal_at(addressing, ATTNZOO_ADDRESSING_KEY, batch, step, head, columns), columns);
-        normalise_shifts(signal_at(addressing, ATTNZOO_ADDRESSING_SHIFT, batch, step, head, shifts), shifts);
-        strengths[head] = (float)softplus((double)strengths[head]);
-        gates[head] = (float)sigmoid((double)gates[head]);
-        sharpenings[head] = (float)(1.0 + softplus((double)sharpenings[head]));
-    }
-    sigmoids(signal_at(addressing, ATTNZOO_ADDRESSING_ERASE, batch, step, 0, 0), addressing->write_count * columns);
 }
 
 static double squares_in_double(const float *row, int64_t count)
@@ -296,12 +204,13 @@ static void score_block(const struct attnzoo_addressing_plan *plan, int64_t batc
                         float *scores)
 {
     const struct attnzoo_addressing *addressing = plan->addressing;
-    int64_t heads = head_count(addressing), columns = addressing->column_count, first = block * ROWS_PER_BLOCK;
+    int64_t heads = attnzoo_addressing_head_count(addressing), columns = addressing->column_count,
+            first = block * ROWS_PER_BLOCK;
     int64_t rows = rows_in_block(addressing, batch, block), blas_step = attnzoo_base_maximum(columns, 1);
-    const float *keys = signal_at(addressing, ATTNZOO_ADDRESSING_KEY, batch, step, 0, 0);
-    const float *strengths = signal_at(addressing, ATTNZOO_ADDRESSING_STRENGTH, batch, step, 0, 1);
+    const float *keys = attnzoo_addressing_signal_at(addressing, ATTNZOO_ADDRESSING_KEY, batch, step, 0, 0);
+    const float *strengths = attnzoo_addressing_signal_at(addressing, ATTNZOO_ADDRESSING_STRENGTH, batch, step, 0, 1);
     const float *norms = plan->norms + batch * addressing->row_count + first;
-    if (rows == 0 || !is_running(addressing, batch, step))
+    if (rows == 0 || !attnzoo_addressing_is_running(addressing, batch, step))
         return;
     memset(scores, 0, (size_t)(heads * ROWS_PER_BLOCK) * sizeof *scores);
     attnzoo_blas_multiply_transposed_add(heads, rows, columns, keys, blas_step, row_at(addressing, batch, first),
@@ -376,21 +285,22 @@ static void address(const struct attnzoo_addressing_plan *plan, int64_t batch, i
     const struct attnzoo_vectors *vectors = attnzoo_kernel_vectors();
     const struct attnzoo_addressing *addressing = plan->addressing;
     int64_t length = attnzoo_mask_key_length(addressing->mask, batch), shifts = addressing->shift_count;
-    float *content = plan->content + (batch * head_count(addressing) + head) * addressing->row_count;
+    float *content = plan->content + (batch * attnzoo_addressing_head_count(addressing) + head) * addressing->row_count;
     float *weights = weights_at(addressing, batch, head);
-    if (!is_running(addressing, batch, step)) {
+    if (!attnzoo_addressing_is_running(addressing, batch, step)) {
         memset(content, 0, (size_t)addressing->row_count * sizeof *content);
         write_attention(addressing, batch, head, step, content);
         return;
     }
     if (length > 0) {
-        float gate = *signal_at(addressing, ATTNZOO_ADDRESSING_GATE, batch, step, head, 1);
+        float gate = *attnzoo_addressing_signal_at(addressing, ATTNZOO_ADDRESSING_GATE, batch, step, head, 1);
         double sum = weigh_content(content, length);
         vectors->scale(content, content, length, (float)((double)gate / sum));
         vectors->add_scaled(content, weights, length, 1.0f - gate);
-        shift(weights, content, length, signal_at(addressing, ATTNZOO_ADDRESSING_SHIFT, batch, step, head, shifts),
-              shifts);
-        sharpen(weights, length, *signal_at(addressing, ATTNZOO_ADDRESSING_SHARPENING, batch, step, head, 1));
+        shift(weights, content, length,
+              attnzoo_addressing_signal_at(addressing, ATTNZOO_ADDRESSING_SHIFT, batch, step, head, shifts), shifts);
+        sharpen(weights, length,
+                *attnzoo_addressing_signal_at(addressing, ATTNZOO_ADDRESSING_SHARPENING, batch, step, head, 1));
     }
     write_attention(addressing, batch, head, step, weights);
 }
@@ -407,15 +317,17 @@ static void write_row(const struct attnzoo_addressing_plan *plan, int64_t batch,
         float weight = weights_at(addressing, batch, addressing->read_count + head)[row];
         if (weight == 0.0f)
             continue;
-        vectors->erase(memory, signal_at(addressing, ATTNZOO_ADDRESSING_ERASE, batch, step, head, columns), columns,
-                       weight);
+        vectors->erase(memory,
+                       attnzoo_addressing_signal_at(addressing, ATTNZOO_ADDRESSING_ERASE, batch, step, head, columns),
+                       columns, weight);
         is_changed = true;
     }
     for (int64_t head = 0; head < addressing->write_count && is_changed; head++) {
         float weight = weights_at(addressing, batch, addressing->read_count + head)[row];
         if (weight != 0.0f)
-            vectors->add_scaled(memory, signal_at(addressing, ATTNZOO_ADDRESSING_ADD, batch, step, head, columns),
-                                columns, weight);
+            vectors->add_scaled(
+                memory, attnzoo_addressing_signal_at(addressing, ATTNZOO_ADDRESSING_ADD, batch, step, head, columns),
+                columns, weight);
     }
     if (is_changed)
         plan->norms[batch * addressing->row_count + row] = inverse_norm(memory, columns);
@@ -447,7 +359,7 @@ static void use_block(const struct attnzoo_addressing_plan *plan, int64_t batch,
                       float *scratch)
 {
     const struct attnzoo_addressing *addressing = plan->addressing;
-    if (!is_running(addressing, batch, step) || rows_in_block(addressing, batch, block) == 0)
+    if (!attnzoo_addressing_is_running(addressing, batch, step) || rows_in_block(addressing, batch, block) == 0)
         return;
     if (addressing->reads_before_write)
         read_block(plan, batch, block, scratch);
@@ -463,7 +375,7 @@ static void write_context(const struct attnzoo_addressing_plan *plan, int64_t ba
     const struct attnzoo_grid *out = &addressing->context;
     int64_t count = addressing->read_count * addressing->column_count;
     float *sum = partial_at(plan, batch, 0);
-    if (!is_running(addressing, batch, step) || rows_in_block(addressing, batch, 0) == 0)
+    if (!attnzoo_addressing_is_running(addressing, batch, step) || rows_in_block(addressing, batch, 0) == 0)
         memset(sum, 0, (size_t)count * sizeof *sum);
     else
         for (int64_t block = 1; rows_in_block(addressing, batch, block) > 0; block++)
@@ -493,7 +405,7 @@ static void score_item(const void *context, int64_t item, void *scratch)
 static void address_item(const void *context, int64_t item, void *scratch)
 {
     const struct step *step = context;
-    int64_t heads = head_count(step->plan->addressing);
+    int64_t heads = attnzoo_addressing_head_count(step->plan->addressing);
     (void)scratch;
     address(step->plan, item / heads, item % heads, step->number);
 }
@@ -516,7 +428,7 @@ static void solve_step(const struct attnzoo_addressing_plan *plan, const struct 
 {
     struct step step = {plan, number};
     int64_t batches = plan->addressing->batch_count, blocks = batches * plan->block_count;
-    int64_t heads = batches * head_count(plan->addressing);
+    int64_t heads = batches * attnzoo_addressing_head_count(plan->addressing);
     attnzoo_pool_do(claim, &(struct attnzoo_pool_phase){score_item, &step, blocks, NULL});
     attnzoo_pool_do(claim, &(struct attnzoo_pool_phase){address_item, &step, heads, NULL});
     attnzoo_pool_do(claim, &(struct attnzoo_pool_phase){use_item, &step, blocks, NULL});
@@ -531,7 +443,7 @@ static void batch_item(const void *context, int64_t batch, void *scratch)
     for (int64_t step = 0; step < addressing->step_count; step++) {
         for (int64_t block = 0; block < plan->block_count; block++)
             score_block(plan, batch, block, step, scratch);
-        for (int64_t head = 0; head < head_count(addressing); head++)
+        for (int64_t head = 0; head < attnzoo_addressing_head_count(addressing); head++)
             address(plan, batch, head, step);
         for (int64_t block = 0; block < plan->block_count; block++)
             use_block(plan, batch, block, step, scratch);
@@ -544,7 +456,7 @@ static void clear_hidden_weights(const struct attnzoo_addressing *addressing)
 {
     for (int64_t batch = 0; batch < addressing->batch_count; batch++) {
         int64_t length = attnzoo_mask_key_length(addressing->mask, batch);
-        for (int64_t head = 0; head < head_count(addressing); head++)
+        for (int64_t head = 0; head < attnzoo_addressing_head_count(addressing); head++)
             memset(weights_at(addressing, batch, head) + length, 0,
                    (size_t)(addressing->row_count - length) * sizeof(float));
     }
@@ -554,7 +466,7 @@ void attnzoo_addressing_solve(const struct attnzoo_addressing_plan *plan, const 
 {
     const struct attnzoo_addressing *addressing = plan->addressing;
     int64_t batches = addressing->batch_count;
-    attnzoo_pool_do(claim, &(struct attnzoo_pool_phase){hear_step, addressing, batches * addressing->step_count, NULL});
+    attnzoo_addressing_hear(addressing, claim);
     attnzoo_pool_do(claim, &(struct attnzoo_pool_phase){norms_item, plan, batches * plan->block_count, NULL});
     clear_hidden_weights(addressing);
     if (batches >= claim->threads || plan->step_work < 2.0 * STEP_WORK_PER_THREAD) {

@@ -76,8 +76,31 @@ struct attnzoo_addressing_plan {
     float *partials;
 };
 
+static inline int64_t attnzoo_addressing_head_count(const struct attnzoo_addressing *addressing)
+{
+    return addressing->read_count + addressing->write_count;
+}
+
+/** Whether a batch takes a step: it is not beyond its query length. */
+static inline bool attnzoo_addressing_is_running(const struct attnzoo_addressing *addressing, int64_t batch,
+                                                 int64_t step)
+{
+    return step < attnzoo_mask_query_length(addressing->mask, batch);
+}
+
+/* addressing_signals.c */
+
 /** Numbers that a signal has for one step. */
 int64_t attnzoo_addressing_signal_size(const struct attnzoo_addressing *addressing, int32_t signal);
+
+/** A signal of one batch's step; of one head, where heads have so many numbers each. */
+float *attnzoo_addressing_signal_at(const struct attnzoo_addressing *addressing, int32_t signal, int64_t batch,
+                                    int64_t step, int64_t head, int64_t numbers);
+
+/** Brings the signals of all steps that are taken into their ranges; keys become directions, 1 long. */
+void attnzoo_addressing_hear(const struct attnzoo_addressing *addressing, const struct attnzoo_pool_claim *claim);
+
+/* addressing.c */
 
 /** Finds places for what is computed on the way, behind *end, and tells what a pool must give. */
 attnzoo_status attnzoo_addressing_make_plan(struct attnzoo_addressing_plan *plan,

@@ -186,6 +186,14 @@ ATTNZOO_API attnzoo_status attnzoo_module_output_shape(const attnzoo_module *mod
  *   customizing          query [B, N, Eq], N steps in order, value [B, M, Ev], no key; in each head x_j = Wv v_j + U f_j +
  *                        b, f = conv(alignment_t-1); alignment_t = softmax(s (Wq q_t + bq) . x + biases); context_t =
  *                        sum_j alignment_tj x_j, joined, [B, N, H*D] (github.com/sooftware/attentions).
+ *   introspective        query [B, N, Eq], what a controller says in N steps in order; value [B, M, C], the memory
+ *                        before the first one; key is not read and may be NULL. For each of H heads, wc(i) =
+ *                        softmax_i(beta cos(k, M(i))), wg = g wc + (1 - g) w_t-1, w~(i) = sum_j wg(j) s(i - j) modulo
+ *                        M, w(i) = w~(i)^gamma / sum_j w~(j)^gamma, with k, beta, g, s, gamma from linear layers of
+ *                        the query; heads that write make M(i) (1 - w(i) e) + w(i) a of M(i); context_t = sum_i w(i)
+ *                        M(i) of those that read, head by head, [B, N, Hr*C] (Graves et al. 2014, arXiv 1410.5401,
+ *                        equations 2 to 9). Takes no mask but lengths. With a state that holds a memory, value is not
+ *                        read and may be NULL.
  *
  * @param module     a prepared module; only read.
  * @param executor   threads and scratch memory; NULL runs the call in the calling thread, with memory
@@ -193,8 +201,8 @@ ATTNZOO_API attnzoo_status attnzoo_module_output_shape(const attnzoo_module *mod
  * @param query      as above. float32, float16 or bfloat16, any strides, as are key and value. Leading axes of size 1
  *                   (batch, heads) may be left out: for scaled_dot_product [H, N, D] and [N, D] are fine, for the
  *                   others [N, Eq].
- * @param key        as above; NULL, or anything with as many rows as value, where there is no key.
- * @param value      as above.
+ * @param key        as above; NULL, or anything with as many rows as value, where the mechanism reads no key.
+ * @param value      as above; NULL where the mechanism can do without.
  * @param mask       what may be seen, and biases; NULL hides nothing. With a key/value cache its M is that of all keys.
  * @param state      carried from call to call; NULL for a call by itself. See attnzoo/state.h.
  * @param context    output: as above, float32, float16 or bfloat16. Any strides that nest: sorted by size, each

@@ -115,7 +115,7 @@ static const struct {
     {"S", "positions (at least M)"},
     {"K", "Gaussians"},
     {"T", "keys kept in the state"},
-    {"k", "largest distance told apart"},
+    {"k", "largest distance told apart, or moved by"},
     {"R", "columns of a head that are turned"},
     {"buckets", "ranges of distances"},
     {"Hr", "heads that read"},

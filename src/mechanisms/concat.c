@@ -18,15 +18,15 @@ enum { OPTION_QUERY_SIZE, OPTION_COUNT };
 
 static const struct attnzoo_option_spec options[OPTION_COUNT] = {
     [OPTION_QUERY_SIZE] = {"query_size", ATTNZOO_OPTION_INT, "half the columns", "0 to 2^52",
-                           "Eq, how many of the first columns of joint_proj.weight meet the query", 0.0, 0.0, 0x1p52},
+                           "Eq, how many of the first columns of concat_proj.weight meet the query", 0.0, 0.0, 0x1p52},
 };
 
-enum { JOINT_WEIGHT, JOINT_BIAS, SCORE_WEIGHT, SCORE_BIAS, VALUE_WEIGHT, VALUE_BIAS, PARAMETER_COUNT };
+enum { CONCAT_WEIGHT, CONCAT_BIAS, SCORE_WEIGHT, SCORE_BIAS, VALUE_WEIGHT, VALUE_BIAS, PARAMETER_COUNT };
 
 static const struct attnzoo_parameter_spec parameters[PARAMETER_COUNT] = {
-    [JOINT_WEIGHT] = {"joint_proj.weight", "[A, Eq+Ek]", "Wa; its first Eq columns meet the query, the others the key",
-                      2, true},
-    [JOINT_BIAS] = {"joint_proj.bias", "[A]", "b, added before the tanh", 1, false},
+    [CONCAT_WEIGHT] = {"concat_proj.weight", "[A, Eq+Ek]",
+                       "Wa; its first Eq columns meet the query, the others the key", 2, true},
+    [CONCAT_BIAS] = {"concat_proj.bias", "[A]", "b, added before the tanh", 1, false},
     [SCORE_WEIGHT] = {"score_proj.weight", "[1, A]", "v, which sums the hidden units", 2, true},
     [SCORE_BIAS] = {"score_proj.bias", "[1]", "b_v, added to every score", 1, false},
     [VALUE_WEIGHT] = {"value_proj.weight", "[Dv, Ev]", "without it the value is used as it is, and Ev = Dv", 2, false},
@@ -69,25 +69,25 @@ static attnzoo_status part_columns(const struct attnzoo_parameter_value *joint, 
         memcpy(key + row * (columns - query_size), joint->data + row * columns + query_size, key_bytes);
     }
     prepared->similarity.query = (struct attnzoo_layer){
-        .name = parameters[JOINT_WEIGHT].name, .weight = query, .outputs = hidden, .inputs = query_size};
+        .name = parameters[CONCAT_WEIGHT].name, .weight = query, .outputs = hidden, .inputs = query_size};
     prepared->similarity.key = (struct attnzoo_layer){
-        .name = parameters[JOINT_WEIGHT].name, .weight = key, .outputs = hidden, .inputs = columns - query_size};
+        .name = parameters[CONCAT_WEIGHT].name, .weight = key, .outputs = hidden, .inputs = columns - query_size};
     return ATTNZOO_STATUS_OK;
 }
 
 /* Eq, as the option says, or half of the columns. */
 static attnzoo_status read_query_size(const struct attnzoo_instance *instance, int64_t *query_size)
 {
-    int64_t columns = instance->parameters[JOINT_WEIGHT].view.shape[1];
+    int64_t columns = instance->parameters[CONCAT_WEIGHT].view.shape[1];
     const struct attnzoo_option_value *option = &instance->options[OPTION_QUERY_SIZE];
     *query_size = option->is_set ? (int64_t)option->number : columns / 2;
     if (*query_size > columns)
         return attnzoo_base_fail(ATTNZOO_STATUS_INVALID_ARGUMENT,
-                                 "query_size is %" PRId64 ", but joint_proj.weight has %" PRId64 " columns",
+                                 "query_size is %" PRId64 ", but concat_proj.weight has %" PRId64 " columns",
                                  *query_size, columns);
     if (!option->is_set && columns % 2 != 0)
         return attnzoo_base_fail(ATTNZOO_STATUS_INVALID_ARGUMENT,
-                                 "joint_proj.weight has %" PRId64
+                                 "concat_proj.weight has %" PRId64
                                  " columns, which do not halve: query_size must say how many of them meet the query",
                                  columns);
     return ATTNZOO_STATUS_OK;
@@ -98,13 +98,13 @@ static attnzoo_status prepare(struct attnzoo_instance *instance)
     struct prepared *prepared = instance->prepared;
     struct attnzoo_similarity *similarity = &prepared->similarity;
     const struct attnzoo_parameter_value *values = instance->parameters;
-    int64_t hidden = values[JOINT_WEIGHT].view.shape[0], one = 1, query_size;
+    int64_t hidden = values[CONCAT_WEIGHT].view.shape[0], one = 1, query_size;
     const int64_t score_shape[] = {1, hidden};
     attnzoo_status status = read_query_size(instance, &query_size);
     if (status == ATTNZOO_STATUS_OK)
         status = attnzoo_shapes_check_parameter(instance, SCORE_WEIGHT, score_shape);
     if (status == ATTNZOO_STATUS_OK)
-        status = attnzoo_shapes_check_parameter(instance, JOINT_BIAS, &hidden);
+        status = attnzoo_shapes_check_parameter(instance, CONCAT_BIAS, &hidden);
     if (status == ATTNZOO_STATUS_OK)
         status = attnzoo_shapes_check_parameter(instance, SCORE_BIAS, &one);
     if (status == ATTNZOO_STATUS_OK)
@@ -115,10 +115,10 @@ static attnzoo_status prepare(struct attnzoo_instance *instance)
         return status;
     similarity->head_count = similarity->key_head_count = 1;
     similarity->hidden_size = hidden;
-    similarity->bias = values[JOINT_BIAS].data;
+    similarity->bias = values[CONCAT_BIAS].data;
     similarity->score_weight = values[SCORE_WEIGHT].data;
     similarity->score_bias = values[SCORE_BIAS].data == NULL ? 0.0f : *values[SCORE_BIAS].data;
-    return part_columns(&values[JOINT_WEIGHT], query_size, prepared);
+    return part_columns(&values[CONCAT_WEIGHT], query_size, prepared);
 }
 
 static void release(struct attnzoo_instance *instance)

@@ -64,9 +64,9 @@ static const struct attnzoo_parameter_spec parameters[PARAMETER_COUNT] = {
     BIAS(STRENGTH) = {"strength_proj.bias", "[H]", "added before softplus", 1, false},
     WEIGHT(GATE) = {"gate_proj.weight", "[H, Eq]", "g = sigmoid of it: 1 by content, 0 where the head was", 2, true},
     BIAS(GATE) = {"gate_proj.bias", "[H]", "added before sigmoid", 1, false},
-    WEIGHT(SHIFT) = {"shift_proj.weight", "[H*(2S+1), Eq]",
-                     "s = softmax of it in each head: how likely moves by -S to S rows are", 2, true},
-    BIAS(SHIFT) = {"shift_proj.bias", "[H*(2S+1)]", "added before softmax", 1, false},
+    WEIGHT(SHIFT) = {"shift_proj.weight", "[H*(2k+1), Eq]",
+                     "s = softmax of it in each head: how likely moves by -k to k rows are", 2, true},
+    BIAS(SHIFT) = {"shift_proj.bias", "[H*(2k+1)]", "added before softmax", 1, false},
     WEIGHT(SHARPENING) = {"sharpening_proj.weight", "[H, Eq]", "gamma = 1 + softplus of it", 2, true},
     BIAS(SHARPENING) = {"sharpening_proj.bias", "[H]", "added before softplus", 1, false},
     WEIGHT(ERASE) = {"erase_proj.weight", "[Hw*C, Eq]", "e = sigmoid of it; needed where Hw > 0", 2, false},
@@ -136,7 +136,7 @@ static attnzoo_status read_sizes(const struct attnzoo_instance *instance, struct
     if (prepared->shift_count % 2 == 0)
         return attnzoo_base_fail(ATTNZOO_STATUS_SHAPE_MISMATCH,
                                  "shift_proj.weight has %" PRId64 " rows, %" PRId64 " for each of %" PRId64
-                                 " heads; must be an odd number each, for moves of -S to S",
+                                 " heads; must be an odd number each, for moves of -k to k",
                                  shifts[0], prepared->shift_count, head_count(prepared));
     return ATTNZOO_STATUS_OK;
 }

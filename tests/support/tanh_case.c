@@ -217,7 +217,7 @@ static void set_joint_weight(const struct tanh_case *test, attnzoo_module *modul
                     ? query->values[row * test->sizes.query_size + column]
                     : key->values[row * test->sizes.key_size + column - test->sizes.query_size];
     test_tensor_store(&joint);
-    assert_ok(attnzoo_module_set_parameter(module, "joint_proj.weight", joint.view));
+    assert_ok(attnzoo_module_set_parameter(module, "concat_proj.weight", joint.view));
     /* Left out where it would say what is so without. */
     if (test->sizes.query_size != test->sizes.key_size)
         assert_ok(attnzoo_module_set_option_int(module, "query_size", test->sizes.query_size));
@@ -226,7 +226,7 @@ static void set_joint_weight(const struct tanh_case *test, attnzoo_module *modul
 
 static const char *name_in(const struct tanh_case *test, int parameter)
 {
-    return test->is_concat && parameter == TANH_BIAS ? "joint_proj.bias" : NAMES[parameter];
+    return test->is_concat && parameter == TANH_BIAS ? "concat_proj.bias" : NAMES[parameter];
 }
 
 attnzoo_module *tanh_case_unprepared_module(const struct tanh_case *test)

@@ -139,7 +139,7 @@ static void add_luong_parameters(struct zoo_case *test, struct random_source *so
         add_layer(test, source, "score_proj.weight", NULL, size, size);
         return;
     }
-    add_layer(test, source, "joint_proj.weight", "joint_proj.bias", size, 2 * size);
+    add_layer(test, source, "concat_proj.weight", "concat_proj.bias", size, 2 * size);
     add_layer(test, source, "score_proj.weight", "score_proj.bias", 1, size);
 }
 

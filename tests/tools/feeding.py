@@ -1,7 +1,8 @@
 """Makes arrays that a mechanism takes from what introspection tells of it alone, for tests that run over all mechanisms.
 
-Options stay at their defaults, so that there is one head; all sizes that a model chooses are the same. What is required is
-given, and beyond it what the library's own words ask for. A mechanism that this cannot feed is told by Hungry.
+Options stay at their defaults, so that there is one head, or two in all where there are two kinds; all sizes that a model
+chooses are the same. What is required is given, and beyond it what the library's own words ask for. A mechanism that this
+cannot feed is told by Hungry.
 """
 import re
 from typing import Callable, Dict, NamedTuple, Optional, Sequence
@@ -11,7 +12,7 @@ import numpy as np
 BATCH, QUERIES, KEYS, SIZE = 2, 3, 5, 4
 _SIZES = {"B": BATCH, "N": QUERIES, "M": KEYS, "T": KEYS, "P": KEYS + QUERIES - 1, "channels": 1,
           # Of these there is one as long as no option says otherwise: heads, or how far something reaches.
-          "H": 1, "G": 1, "R": 1, "W": 1, "S": 1}
+          "G": 1, "Hr": 1, "Hw": 1, "W": 1, "S": 1}
 
 
 class Hungry(Exception):
@@ -26,27 +27,37 @@ class Item(NamedTuple):
     is_integer: bool
 
 
-def axis_size(axis: str) -> int:
+def axis_size(axis: str, heads: int = 1) -> int:
     """Of an axis such as "D", "Ev'", "H*D", "2k+1" or "(R+W)*C"."""
     product = re.sub(r"(\d)(?=[A-Za-z(])", r"\1*", axis).replace("/", "//")
-    numbers = re.sub(r"[A-Za-z]\w*'?", lambda found: str(_SIZES.get(found[0], SIZE)), product)
+    numbers = re.sub(r"[A-Za-z]\w*'?", lambda found: str({**_SIZES, "H": heads}.get(found[0], SIZE)), product)
     return int(eval(numbers, {"__builtins__": {}}))  # Digits and signs are all that is left.
 
 
-def shape_of(text: str):
-    return tuple(axis_size(axis) for axis in text.strip("[]").split(", ") if axis != "...")
+def shape_of(text: str, heads: int = 1):
+    return tuple(axis_size(axis, heads) for axis in text.strip("[]").split(", ") if axis != "...")
 
 
-def make(item: Item, random: np.random.Generator) -> np.ndarray:
+def make(item: Item, random: np.random.Generator, heads: int = 1) -> np.ndarray:
     if item.is_integer:
-        return np.zeros(shape_of(item.shape), np.int64)
-    return (0.5 * random.standard_normal(shape_of(item.shape))).astype(np.float32)
+        return np.zeros(shape_of(item.shape, heads), np.int64)
+    return (0.5 * random.standard_normal(shape_of(item.shape, heads))).astype(np.float32)
 
 
 def feed(items: Sequence[Item], attempt: Callable[[Dict[str, np.ndarray]], Optional[str]],
          random: np.random.Generator) -> Dict[str, np.ndarray]:
     """Arrays by name, with which attempt() returns None; it returns what the library said otherwise."""
-    given = {item.name: make(item, random) for item in items if item.is_required}
+    try:
+        return _feed(items, attempt, random, 1)
+    except Hungry as hungry:
+        try:
+            return _feed(items, attempt, random, 2)
+        except Hungry:
+            raise hungry from None
+
+
+def _feed(items, attempt, random, heads: int) -> Dict[str, np.ndarray]:
+    given = {item.name: make(item, random, heads) for item in items if item.is_required}
     while True:
         message = attempt(given)
         if message is None:
@@ -55,4 +66,4 @@ def feed(items: Sequence[Item], attempt: Callable[[Dict[str, np.ndarray]], Optio
                        re.search(rf"(?<![\w.]){re.escape(item.name)}(?![\w.])", message)), None)
         if wanted is None:
             raise Hungry(message)
-        given[wanted.name] = make(wanted, random)
+        given[wanted.name] = make(wanted, random, heads)

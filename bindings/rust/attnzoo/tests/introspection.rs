@@ -10,11 +10,12 @@ use common::Random;
 const QUERIES: usize = 3;
 const KEYS: usize = 7;
 
-/// What a letter in a shape stands for: as many as are written above, one where no option says that there are more, and
-/// the same for all sizes that a model chooses.
-fn size_of(letter: &str) -> usize {
+/// What a letter in a shape stands for: as many as are written above, one where no option says that there are more (of
+/// heads, two in all where there are two kinds), and the same for all sizes that a model chooses.
+fn size_of(letter: &str, heads: usize) -> usize {
     match letter {
-        "B" | "H" | "G" | "R" | "W" | "channels" => 1,
+        "H" => heads,
+        "B" | "G" | "Hr" | "Hw" | "W" | "channels" => 1,
         "N" => QUERIES,
         "M" | "T" => KEYS,
         "P" => KEYS + QUERIES - 1,
@@ -23,7 +24,7 @@ fn size_of(letter: &str) -> usize {
 }
 
 /// Reads an axis such as "H*D", "2k+1" or "(R+W)*C" from the front of `text`, and leaves what follows it.
-fn read_sum(text: &mut &str) -> usize {
+fn read_sum(text: &mut &str, heads: usize) -> usize {
     let mut sum = 0;
     loop {
         let mut product = 1;
@@ -33,9 +34,9 @@ fn read_sum(text: &mut &str) -> usize {
             let (factor, used) = match (text.starts_with('('), digits) {
                 (true, _) => {
                     *text = &text[1..];
-                    (read_sum(text), 1)
+                    (read_sum(text, heads), 1)
                 }
-                (false, 0) => (size_of(&text[..name]), name),
+                (false, 0) => (size_of(&text[..name], heads), name),
                 (false, digits) => (text[..digits].parse().unwrap(), digits),
             };
             product *= factor;
@@ -54,8 +55,8 @@ fn read_sum(text: &mut &str) -> usize {
     }
 }
 
-fn sizes_of(shape: &str) -> Vec<usize> {
-    shape.trim_matches(|end| end == '[' || end == ']').split(", ").map(|mut axis| read_sum(&mut axis)).collect()
+fn sizes_of(shape: &str, heads: usize) -> Vec<usize> {
+    shape.trim_matches(|end| end == '[' || end == ']').split(", ").map(|mut axis| read_sum(&mut axis, heads)).collect()
 }
 
 /// Numbers for an item, of its type.
@@ -70,8 +71,8 @@ struct Given {
 }
 
 impl Given {
-    fn new(item: &Item, random: &mut Random) -> Given {
-        let shape = sizes_of(item.shape);
+    fn new(item: &Item, random: &mut Random, heads: usize) -> Given {
+        let shape = sizes_of(item.shape, heads);
         let count = shape.iter().product();
         let numbers = match item.data_type {
             "integer" => Numbers::Integers(vec![0; count]),
@@ -119,10 +120,14 @@ fn mentions(text: &str, name: &str) -> bool {
 
 /// Gives what is required, and beyond it what the library's own words ask for; its last words if that does not do.
 fn feed(mechanism: Mechanism, with_state: bool) -> std::result::Result<Food, String> {
+    feed_heads(mechanism, with_state, 1).or_else(|words| feed_heads(mechanism, with_state, 2).map_err(|_| words))
+}
+
+fn feed_heads(mechanism: Mechanism, with_state: bool, heads: usize) -> std::result::Result<Food, String> {
     let mut random = Random(15);
     let items: Vec<_> = mechanism.parameters().into_iter().chain(mechanism.inputs()).collect();
     let mut food: Food =
-        items.iter().filter(|i| i.is_required).map(|item| (item.name, Given::new(item, &mut random))).collect();
+        items.iter().filter(|i| i.is_required).map(|item| (item.name, Given::new(item, &mut random, heads))).collect();
     loop {
         let attempt = make(mechanism, &food).and_then(|module| match with_state {
             true => begin(&module, &food).state(&mut module.state(1, 2 * KEYS)?).into_vec(),
@@ -133,7 +138,7 @@ fn feed(mechanism: Mechanism, with_state: bool) -> std::result::Result<Food, Str
             Err(error) => error,
         };
         match items.iter().find(|item| !food.contains_key(item.name) && mentions(error.message(), item.name)) {
-            Some(item) => food.insert(item.name, Given::new(item, &mut random)),
+            Some(item) => food.insert(item.name, Given::new(item, &mut random, heads)),
             None => return Err(error.to_string()),
         };
     }
@@ -244,7 +249,7 @@ fn another_flavor_runs_by_introspection() {
     let mut food = Food::new();
     let items = mechanism.parameters().into_iter().chain(mechanism.inputs());
     for item in items.filter(|item| item.is_required || item.name == "relative_key") {
-        food.insert(item.name, Given::new(&item, &mut random));
+        food.insert(item.name, Given::new(&item, &mut random, 1));
     }
     let mut builder = Module::builder(mechanism.name()).unwrap().option("flavor", "shaw").unwrap();
     for parameter in mechanism.parameters().iter().filter(|item| food.contains_key(item.name)) {

@@ -76,6 +76,8 @@ class SlotTest(unittest.TestCase):
         try:
             return feed(items, attempt, self.random)
         except Hungry as hungry:
+            if options:
+                self.fail(f"{mechanism} cannot be fed with {' '.join(options)}: {hungry}")
             self.skipTest(f"{mechanism} cannot be fed: {hungry}")
 
 
@@ -113,6 +115,8 @@ class TestEveryMechanism(SlotTest):
             if not fields:
                 continue
             with self.subTest(mechanism):
+                # What can be fed can be fed with a state.
+                self.fed(mechanism)
                 arrays = self.fed(mechanism, "--state-out", "state.safetensors")
                 with_state += 1
                 words = self.words(mechanism, arrays)

@@ -69,8 +69,6 @@ attnzoo_status attnzoo_shapes_check_without_key(const struct attnzoo_grid *query
 
 /** A linear layer among the parameters: y = x W^T + b. weight is NULL where there is none. */
 struct attnzoo_layer {
-    /** Of the parameter that the weight comes from, for messages. */
-    const char *name;
     const float *weight;
     const float *bias;
     int64_t outputs;

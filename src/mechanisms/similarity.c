@@ -1,5 +1,5 @@
 /*
- * mechanisms/similarity.c: parameters, shapes, projections and the run of the mechanisms that score projected inputs.
+ * mechanisms/similarity.c: parameters, shapes and projections of the mechanisms with an additive similarity.
  */
 #include "mechanisms/similarity.h"
 
@@ -11,6 +11,8 @@
 enum { QUERY = ATTNZOO_INPUT_QUERY, KEY = ATTNZOO_INPUT_KEY, VALUE = ATTNZOO_INPUT_VALUE };
 
 static const char *const input_names[] = {[QUERY] = "query", [KEY] = "key", [VALUE] = "value"};
+static const char *const weight_names[] = {
+    [QUERY] = "query_proj.weight", [KEY] = "key_proj.weight", [VALUE] = "value_proj.weight"};
 
 static attnzoo_status read_layers(const struct attnzoo_instance *instance, struct attnzoo_similarity *similarity)
 {
@@ -75,7 +77,7 @@ static attnzoo_status check_features(const struct attnzoo_view *view, int32_t pl
     const char *name = input_names[place];
     attnzoo_status status = attnzoo_shapes_check_rank(view, name, 2, 3);
     if (status == ATTNZOO_STATUS_OK && layer->weight != NULL)
-        return attnzoo_shapes_check_features(view, name, layer->name, layer->inputs);
+        return attnzoo_shapes_check_features(view, name, weight_names[place], layer->inputs);
     if (status != ATTNZOO_STATUS_OK)
         return status;
     int64_t features = view->shape[view->rank - 1];
@@ -83,7 +85,7 @@ static attnzoo_status check_features(const struct attnzoo_view *view, int32_t pl
         return attnzoo_base_fail(ATTNZOO_STATUS_SHAPE_MISMATCH,
                                  "%s has %" PRId64 " features, but without %s it must have %" PRId64
                                  " heads of %" PRId64,
-                                 name, features, layer->name, head_count, head_size);
+                                 name, features, weight_names[place], head_count, head_size);
     if (features % head_count != 0)
         return attnzoo_base_fail(ATTNZOO_STATUS_SHAPE_MISMATCH,
                                  "%s has %" PRId64 " features, which %" PRId64 " heads do not divide", name, features,
@@ -237,46 +239,4 @@ void attnzoo_similarity_project(struct attnzoo_similarity_call *opened, const st
         opened->layers[place].spans[0] = place == QUERY ? queries : keys;
         attnzoo_projection_solve(&opened->layer_plans[place], claim);
     }
-}
-
-/* Which rows may be read: queries before their length, keys that some query may see. */
-static void set_spans(const struct attnzoo_mask_plan *mask, struct attnzoo_key_span *spans)
-{
-    for (int64_t batch = 0; batch < mask->batch_count; batch++) {
-        spans[batch] = (struct attnzoo_key_span){0, attnzoo_mask_query_length(mask, batch)};
-        spans[mask->batch_count + batch] = attnzoo_mask_batch_span(mask, batch);
-    }
-}
-
-attnzoo_status attnzoo_similarity_run(struct attnzoo_similarity_call *opened)
-{
-    struct attnzoo_attention *problem = &opened->problem;
-    struct attnzoo_attention_plan plan;
-    struct attnzoo_pool_needs needs = {0};
-    struct attnzoo_pool_claim claim;
-    int64_t end = 0, spans_offset, attention_offset, batch_count = problem->query.size[ATTNZOO_BATCH];
-    if (batch_count == 0 || problem->query_count == 0)
-        return ATTNZOO_STATUS_OK;
-    problem->attention = opened->attention;
-    problem->wants_attention = opened->call->outputs[ATTNZOO_OUTPUT_ATTENTION] != NULL;
-    attnzoo_status status = attnzoo_attention_make_plan(&plan, problem);
-    if (status == ATTNZOO_STATUS_OK)
-        status = attnzoo_similarity_plan(opened, &end, &needs);
-    if (status != ATTNZOO_STATUS_OK)
-        return status;
-    if (!attnzoo_pool_place(&end, &spans_offset, batch_count, 2, sizeof(struct attnzoo_key_span)) ||
-        !attnzoo_pool_place(&end, &attention_offset, plan.shared_bytes, 1, 1))
-        return attnzoo_base_fail_memory(UINT64_MAX);
-    needs.shared_bytes = end;
-    attnzoo_pool_add_needs(&needs, plan.scratch_bytes, plan.threads_wanted);
-    status = attnzoo_pool_claim(&claim, opened->call->pool, &needs);
-    if (status != ATTNZOO_STATUS_OK)
-        return status;
-    struct attnzoo_key_span *spans = (void *)((char *)claim.shared + spans_offset);
-    set_spans(&problem->mask, spans);
-    attnzoo_similarity_point(opened, claim.shared);
-    attnzoo_similarity_project(opened, &claim, spans, spans + batch_count);
-    attnzoo_attention_solve(&plan, &claim, (char *)claim.shared + attention_offset);
-    attnzoo_pool_release(&claim);
-    return ATTNZOO_STATUS_OK;
 }

@@ -1,7 +1,7 @@
 /*
- * mechanisms/similarity.h: what the mechanisms share that score inputs [B, N, E] and [B, M, E] after a projection of
- * either, or of none: shapes, the projections, the run; and the parameters of those whose similarity is additive. How
- * often and with what location terms scores are made is the mechanism's own.
+ * mechanisms/similarity.h: what the mechanisms with an additive similarity share: parameters, shapes, the projections
+ * of query, key and value where there are any. How often and with what location terms scores are made is the
+ * mechanism's own.
  */
 #ifndef ATTNZOO_MECHANISMS_SIMILARITY_H
 #define ATTNZOO_MECHANISMS_SIMILARITY_H
@@ -96,8 +96,5 @@ void attnzoo_similarity_point(struct attnzoo_similarity_call *opened, char *memo
 /** Runs the layers. Spans [B] of rows to be read of queries, and of keys and values. */
 void attnzoo_similarity_project(struct attnzoo_similarity_call *opened, const struct attnzoo_pool_claim *claim,
                                 const struct attnzoo_key_span *queries, const struct attnzoo_key_span *keys);
-
-/** Runs all queries of an opened call by themselves, without a recurrence. */
-attnzoo_status attnzoo_similarity_run(struct attnzoo_similarity_call *opened);
 
 #endif

@@ -39,12 +39,8 @@ static bool is_absent(const struct tanh_sizes *sizes, int parameter)
 }
 
 /* Sizes that follow from others, and biases that go with their weights. */
-static struct tanh_sizes fitted(struct tanh_sizes sizes, bool is_location_aware, bool is_concat)
+static struct tanh_sizes fitted(struct tanh_sizes sizes, bool is_location_aware)
 {
-    if (is_concat) {
-        sizes.absent &= ~(TANH_WITHOUT(TANH_QUERY_WEIGHT) | TANH_WITHOUT(TANH_KEY_WEIGHT));
-        sizes.absent |= TANH_WITHOUT(TANH_QUERY_BIAS) | TANH_WITHOUT(TANH_KEY_BIAS);
-    }
     if (is_absent(&sizes, TANH_QUERY_WEIGHT)) {
         sizes.query_size = sizes.heads * sizes.attention_size;
         sizes.absent |= TANH_WITHOUT(TANH_QUERY_BIAS);
@@ -101,11 +97,9 @@ void tanh_case_plan(struct tanh_case *test, const char *mechanism, struct tanh_s
                     enum reference_feedback feedback)
 {
     bool is_location_aware = strcmp(mechanism, "location_aware") == 0;
-    bool is_concat = strcmp(mechanism, "concat") == 0;
-    sizes = fitted(sizes, is_location_aware, is_concat);
+    sizes = fitted(sizes, is_location_aware);
     *test = (struct tanh_case){.mechanism = mechanism,
                                .is_location_aware = is_location_aware,
-                               .is_concat = is_concat,
                                .sizes = sizes,
                                .sharpening = 1.0,
                                .feedback = feedback};
@@ -203,44 +197,14 @@ static void set_options(const struct tanh_case *test, attnzoo_module *module)
     assert_ok(attnzoo_module_set_option_int(module, "location_window", test->window));
 }
 
-/* [A, Eq + Ek]: the weights of query and key beside each other. */
-static void set_joint_weight(const struct tanh_case *test, attnzoo_module *module)
-{
-    const struct test_tensor *query = &test->parameters[TANH_QUERY_WEIGHT], *key = &test->parameters[TANH_KEY_WEIGHT];
-    int64_t rows = test->sizes.attention_size, columns = test->sizes.query_size + test->sizes.key_size;
-    struct test_tensor joint = test_tensor_plan(ATTNZOO_DTYPE_FLOAT32, 2, (int64_t[]){rows, columns});
-    test_tensor_allocate(&joint);
-    for (int64_t row = 0; row < rows; row++)
-        for (int64_t column = 0; column < columns; column++)
-            joint.values[row * columns + column] =
-                column < test->sizes.query_size
-                    ? query->values[row * test->sizes.query_size + column]
-                    : key->values[row * test->sizes.key_size + column - test->sizes.query_size];
-    test_tensor_store(&joint);
-    assert_ok(attnzoo_module_set_parameter(module, "concat_proj.weight", joint.view));
-    /* Left out where it would say what is so without. */
-    if (test->sizes.query_size != test->sizes.key_size)
-        assert_ok(attnzoo_module_set_option_int(module, "query_size", test->sizes.query_size));
-    test_tensor_destroy(&joint);
-}
-
-static const char *name_in(const struct tanh_case *test, int parameter)
-{
-    return test->is_concat && parameter == TANH_BIAS ? "concat_proj.bias" : NAMES[parameter];
-}
-
 attnzoo_module *tanh_case_unprepared_module(const struct tanh_case *test)
 {
     attnzoo_module *module = NULL;
     assert_ok(attnzoo_module_create(&module, test->mechanism));
     set_options(test, module);
-    if (test->is_concat)
-        set_joint_weight(test, module);
-    for (int i = 0; i < TANH_ALL_PARAMETERS; i++) {
-        bool is_joined = test->is_concat && (i == TANH_QUERY_WEIGHT || i == TANH_KEY_WEIGHT);
-        if (test->parameters[i].rank > 0 && !is_joined)
-            assert_ok(attnzoo_module_set_parameter(module, name_in(test, i), test->parameters[i].view));
-    }
+    for (int i = 0; i < TANH_ALL_PARAMETERS; i++)
+        if (test->parameters[i].rank > 0)
+            assert_ok(attnzoo_module_set_parameter(module, NAMES[i], test->parameters[i].view));
     return module;
 }
 

@@ -1,5 +1,5 @@
 /*
- * tests/support/tanh_case.h: one call of additive, concat or location_aware, the mechanisms whose scores come from tanh,
+ * tests/support/tanh_case.h: one call of additive or location_aware, the mechanisms whose scores come from tanh,
  * described once and put to the library and to the reference. The mask, the inputs and the outputs are those of an
  * attention_case, planned in these mechanisms' shapes.
  *
@@ -52,7 +52,6 @@ struct tanh_sizes {
 struct tanh_case {
     const char *mechanism;
     bool is_location_aware;
-    bool is_concat; /* the weights of query and key reach the library side by side, in one */
     struct tanh_sizes sizes;
     struct attention_case call;
     struct test_tensor parameters[TANH_ALL_PARAMETERS];

@@ -13,6 +13,8 @@ extern const struct attnzoo_mechanism attnzoo_mechanism_location_aware;
 extern const struct attnzoo_mechanism attnzoo_mechanism_location;
 extern const struct attnzoo_mechanism attnzoo_mechanism_customizing;
 extern const struct attnzoo_mechanism attnzoo_mechanism_introspective;
+extern const struct attnzoo_mechanism attnzoo_mechanism_general;
+extern const struct attnzoo_mechanism attnzoo_mechanism_concat;
 
 static const struct attnzoo_mechanism *const mechanisms[] = {
     &attnzoo_mechanism_scaled_dot_product,
@@ -23,6 +25,8 @@ static const struct attnzoo_mechanism *const mechanisms[] = {
     &attnzoo_mechanism_location,
     &attnzoo_mechanism_customizing,
     &attnzoo_mechanism_introspective,
+    &attnzoo_mechanism_general,
+    &attnzoo_mechanism_concat,
 };
 
 int32_t attnzoo_registry_count(void)

@@ -15,6 +15,7 @@ extern const struct attnzoo_mechanism attnzoo_mechanism_customizing;
 extern const struct attnzoo_mechanism attnzoo_mechanism_introspective;
 extern const struct attnzoo_mechanism attnzoo_mechanism_general;
 extern const struct attnzoo_mechanism attnzoo_mechanism_concat;
+extern const struct attnzoo_mechanism attnzoo_mechanism_hard;
 
 static const struct attnzoo_mechanism *const mechanisms[] = {
     &attnzoo_mechanism_scaled_dot_product,
@@ -27,6 +28,7 @@ static const struct attnzoo_mechanism *const mechanisms[] = {
     &attnzoo_mechanism_introspective,
     &attnzoo_mechanism_general,
     &attnzoo_mechanism_concat,
+    &attnzoo_mechanism_hard,
 };
 
 int32_t attnzoo_registry_count(void)

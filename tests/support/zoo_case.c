@@ -22,7 +22,8 @@ const char *const ZOO_NAMES[ZOO_KINDS] = {"scaled_dot_product",
                                           "location, local_p",
                                           "customizing",
                                           "multi_head, positions",
-                                          "introspective"};
+                                          "introspective",
+                                          "hard"};
 
 /* What outputs hold before a call. */
 static const unsigned char POISON = 0xa5;
@@ -45,7 +46,7 @@ static bool has_one_head(enum zoo_kind kind)
 bool zoo_has_state(enum zoo_kind kind)
 {
     return kind != ZOO_SCALED_DOT_PRODUCT && kind != ZOO_ADDITIVE && !is_luong(kind) && kind != ZOO_POSITION &&
-           kind != ZOO_LOCAL_P;
+           kind != ZOO_LOCAL_P && kind != ZOO_HARD;
 }
 
 int32_t zoo_field_count(enum zoo_kind kind)
@@ -88,16 +89,26 @@ static bool has_projected_heads(enum zoo_kind kind)
     return kind == ZOO_MULTI_HEAD || kind == ZOO_TRANSFORMER_XL || kind == ZOO_SHAW || kind == ZOO_MULTI_HEAD_POSITIONS;
 }
 
-void zoo_array_create(struct zoo_array *array, int32_t rank, const int64_t *shape)
+bool zoo_is_hard(enum zoo_kind kind)
 {
-    *array = (struct zoo_array){.rank = rank, .count = 1};
+    return kind == ZOO_HARD;
+}
+
+static void create_array(struct zoo_array *array, int32_t dtype, int32_t rank, const int64_t *shape)
+{
+    *array = (struct zoo_array){.dtype = dtype, .rank = rank, .count = 1};
     for (int32_t axis = 0; axis < rank; axis++) {
         array->shape[axis] = shape[axis];
         array->count *= shape[axis];
     }
     array->data = calloc((size_t)array->count + 1, sizeof *array->data);
     assert_non_null(array->data);
-    assert_ok(attnzoo_tensor_create(&array->view, array->data, ATTNZOO_DTYPE_FLOAT32, rank, shape, NULL));
+    assert_ok(attnzoo_tensor_create(&array->view, array->data, dtype, rank, shape, NULL));
+}
+
+void zoo_array_create(struct zoo_array *array, int32_t rank, const int64_t *shape)
+{
+    create_array(array, ATTNZOO_DTYPE_FLOAT32, rank, shape);
 }
 
 void zoo_array_destroy(struct zoo_array *array)
@@ -229,6 +240,18 @@ static void add_parameters(struct zoo_case *test, struct random_source *source)
     }
 }
 
+/* What hard gives beside context and attention. */
+static void add_outputs_of_hard(struct zoo_case *test)
+{
+    const struct zoo_sizes *sizes = &test->sizes;
+    int64_t with_heads[] = {sizes->batch, sizes->heads, sizes->queries}, without[] = {sizes->batch, sizes->queries};
+    int64_t *shape = sizes->heads > 1 ? with_heads : without;
+    int32_t rank = sizes->heads > 1 ? 3 : 2;
+    create_array(&test->outputs[ATTNZOO_OUTPUT_INDEX], ATTNZOO_DTYPE_INT32, rank, shape);
+    zoo_array_create(&test->outputs[ATTNZOO_OUTPUT_LOG_PROBABILITY], rank, shape);
+    zoo_array_create(&test->outputs[ATTNZOO_OUTPUT_ENTROPY], rank, shape);
+}
+
 static void add_arrays(struct zoo_case *test, struct random_source *source, bool wants_attention)
 {
     const struct zoo_sizes *sizes = &test->sizes;
@@ -256,6 +279,8 @@ static void add_arrays(struct zoo_case *test, struct random_source *source, bool
         zoo_array_create(&outputs[1], 3, (int64_t[]){batch, queries, keys});
     else if (wants_attention)
         zoo_array_create(&outputs[1], 4, (int64_t[]){batch, sizes->heads, queries, keys});
+    if (test->kind == ZOO_HARD)
+        add_outputs_of_hard(test);
     for (int i = 0; i < ZOO_INPUTS; i++)
         if (inputs[i].rank > 0)
             fill(&inputs[i], source, 1.0);
@@ -308,7 +333,7 @@ void zoo_case_share(struct zoo_case *test, const struct zoo_case *other)
     for (int i = 0; i < ZOO_OUTPUTS; i++) {
         test->outputs[i] = (struct zoo_array){0};
         if (other->outputs[i].rank > 0)
-            zoo_array_create(&test->outputs[i], other->outputs[i].rank, other->outputs[i].shape);
+            create_array(&test->outputs[i], other->outputs[i].dtype, other->outputs[i].rank, other->outputs[i].shape);
     }
 }
 
@@ -342,6 +367,8 @@ attnzoo_status zoo_case_set_options(const struct zoo_case *test, attnzoo_module 
         status = attnzoo_module_set_option_int(module, "num_read_heads", test->sizes.heads - writes);
     if (status == ATTNZOO_STATUS_OK && test->kind == ZOO_INTROSPECTIVE)
         status = attnzoo_module_set_option_int(module, "num_write_heads", writes);
+    if (status == ATTNZOO_STATUS_OK && test->kind == ZOO_HARD)
+        status = attnzoo_module_set_option_text(module, "select", "sample");
     return status;
 }
 

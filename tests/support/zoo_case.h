@@ -28,13 +28,15 @@ enum zoo_kind {
     ZOO_CUSTOMIZING,
     ZOO_MULTI_HEAD_POSITIONS,
     ZOO_INTROSPECTIVE,
+    ZOO_HARD, /* by dot products of projected heads, drawn */
     ZOO_KINDS
 };
 
-enum { ZOO_INPUTS = 4, ZOO_OUTPUTS = 3, ZOO_PARAMETERS = 16, ZOO_RANK = 4 };
+enum { ZOO_INPUTS = 4, ZOO_OUTPUTS = 6, ZOO_PARAMETERS = 16, ZOO_RANK = 4 };
 
-/* Compact float32 with a view. rank 0: there is none. */
+/* Compact, of 32-bit elements, float32 but for numbers of keys, with a view. rank 0: there is none. */
 struct zoo_array {
+    int32_t dtype;
     int32_t rank;
     int64_t shape[ZOO_RANK];
     int64_t count;
@@ -58,6 +60,9 @@ struct zoo_case {
 };
 
 extern const char *const ZOO_NAMES[ZOO_KINDS];
+
+/* Whether each query has the value of one key, rather than a sum of all. */
+bool zoo_is_hard(enum zoo_kind kind);
 
 /* Whether calls may carry a state, and how many fields it has. */
 bool zoo_has_state(enum zoo_kind kind);

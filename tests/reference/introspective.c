@@ -67,7 +67,7 @@ static struct bounded sigmoid(struct bounded x)
 /* Items 2 to 4: scores of count numbers to weights. */
 static void softmax(struct bounded *numbers, int64_t count)
 {
-    double maximum = -INFINITY, sum = 0.0, errors = 0.0;
+    double maximum = -(double)INFINITY, sum = 0.0, errors = 0.0;
     for (int64_t i = 0; i < count; i++)
         maximum = fmax(maximum, numbers[i].value);
     for (int64_t i = 0; i < count; i++) {

@@ -177,6 +177,16 @@ ATTNZOO_API attnzoo_status attnzoo_module_output_shape(const attnzoo_module *mod
  *                        U f_j + b) + b_w), f = conv(alignment_t-1); alignment_t = softmax(e + biases), or smoothing,
  *                        over all keys; context_t = sum_j alignment_tj v_j, head by head, [B, N, H*Dv] (Chorowski et
  *                        al. 2015, arXiv 1506.07503, equations 5 to 9).
+ *   general              inputs as additive; score_ij = s q_i^T Wa k_j, c tanh(score / c) with softcap c; context = A V,
+ *                        [B, N, Ev] (Luong et al. 2015, arXiv 1508.04025, equation 8).
+ *   concat               inputs as additive; score_ij = v . tanh(Wa [q_i; k_j] + b) + b_v; context = A V, [B, N, Ev]
+ *                        (the same equation).
+ *   hard                 inputs as additive; score_ij = s q_i . k_j, or additive's; one key j* a query and head is
+ *                        chosen, the likeliest by softmax(score + biases) or one drawn with that probability; context_i
+ *                        = v_j*, [B, N, H*Dv]; attention is 1 there and 0 elsewhere (Xu et al. 2015, arXiv 1502.03044,
+ *                        section 4.1). Outputs ATTNZOO_OUTPUT_INDEX (int32 or int64; -1 where nothing is seen),
+ *                        ATTNZOO_OUTPUT_LOG_PROBABILITY and ATTNZOO_OUTPUT_ENTROPY (float32) [B, H, N], or [B, N] with
+ *                        one head; input ATTNZOO_INPUT_SEED (one integer, [1]).
  *   location             query h [B, N, Eq], value [B, M, Ev], no key; u = j + first_position. flavor=gaussian_mixture, the
  *                        N queries being steps in order: (a, b, c) = W h_t + bias, kappa_t = kappa_t-1 + exp(c),
  *                        phi(t, u) = sum_k exp(a_k - exp(b_k) (kappa_k - u)^2), context_t = sum_u phi(t, u) v_u

@@ -192,7 +192,7 @@ ATTNZOO_API attnzoo_status attnzoo_module_output_shape(const attnzoo_module *mod
  *                        phi(t, u) = sum_k exp(a_k - exp(b_k) (kappa_k - u)^2), context_t = sum_u phi(t, u) v_u
  *                        (Graves 2013, arXiv 1308.0850, equations 46 to 51). flavor=position: A = softmax(Wa h + biases).
  *                        flavor=local_p: p = S sigmoid(v_p . tanh(W_p h)), A = softmax(Wa h + biases) exp(-2 (u - p)^2
- *                        / D^2) over |u - p| <= D (Luong et al. 2015, arXiv 1508.04025, equations 8 to 10).
+ *                        / D^2) for the u within D of p (Luong et al. 2015, arXiv 1508.04025, equations 8 to 10).
  *   customizing          query [B, N, Eq], N steps in order, value [B, M, Ev], no key; in each head x_j = Wv v_j + U f_j +
  *                        b, f = conv(alignment_t-1); alignment_t = softmax(s (Wq q_t + bq) . x + biases); context_t =
  *                        sum_j alignment_tj x_j, joined, [B, N, H*D] (github.com/sooftware/attentions).

@@ -142,8 +142,9 @@ attnzoo_status attnzoo_shapes_read_layer(const struct attnzoo_instance *instance
                                          struct attnzoo_layer *layer)
 {
     const struct attnzoo_view *view = &instance->parameters[weight].view;
-    *layer =
-        (struct attnzoo_layer){.weight = instance->parameters[weight].data, .bias = instance->parameters[bias].data};
+    *layer = (struct attnzoo_layer){.name = instance->mechanism->parameters[weight].name,
+                                    .weight = instance->parameters[weight].data,
+                                    .bias = instance->parameters[bias].data};
     attnzoo_status status = attnzoo_shapes_check_pair(instance, bias, weight);
     if (status != ATTNZOO_STATUS_OK || layer->weight == NULL)
         return status;

@@ -54,7 +54,11 @@ attnzoo_status attnzoo_shapes_check_pair(const struct attnzoo_instance *instance
 
 /** A linear layer among the parameters: y = x W^T + b. weight is NULL where there is none. */
 struct attnzoo_layer {
+    /** The weight's name, for messages. */
+    const char *name;
     const float *weight;
+    /** Floats from row to row of the weight, for one that is part of another; 0 for a compact one. */
+    int64_t weight_step;
     const float *bias;
     int64_t outputs;
     int64_t inputs;

@@ -10,10 +10,17 @@ extern const struct attnzoo_mechanism attnzoo_mechanism_multi_head;
 extern const struct attnzoo_mechanism attnzoo_mechanism_relative_multi_head;
 extern const struct attnzoo_mechanism attnzoo_mechanism_additive;
 extern const struct attnzoo_mechanism attnzoo_mechanism_location_aware;
+extern const struct attnzoo_mechanism attnzoo_mechanism_general;
+extern const struct attnzoo_mechanism attnzoo_mechanism_concat;
 
 static const struct attnzoo_mechanism *const mechanisms[] = {
-    &attnzoo_mechanism_scaled_dot_product, &attnzoo_mechanism_multi_head,     &attnzoo_mechanism_relative_multi_head,
-    &attnzoo_mechanism_additive,           &attnzoo_mechanism_location_aware,
+    &attnzoo_mechanism_scaled_dot_product,
+    &attnzoo_mechanism_multi_head,
+    &attnzoo_mechanism_relative_multi_head,
+    &attnzoo_mechanism_additive,
+    &attnzoo_mechanism_location_aware,
+    &attnzoo_mechanism_general,
+    &attnzoo_mechanism_concat,
 };
 
 int32_t attnzoo_registry_count(void)

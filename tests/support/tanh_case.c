@@ -3,7 +3,9 @@
  */
 #include "support/tanh_case.h"
 
+#include "reference/general.h"
 #include "support/element.h"
+#include "support/tanh_relatives.h"
 #include "support/testing.h"
 
 #include <inttypes.h>
@@ -95,6 +97,7 @@ void tanh_case_plan(struct tanh_case *test, const char *mechanism, struct tanh_s
                     enum reference_feedback feedback)
 {
     bool is_location_aware = strcmp(mechanism, "location_aware") == 0;
+    sizes.absent = tanh_relatives_absent(mechanism, sizes.absent);
     sizes = fitted(sizes, is_location_aware);
     *test = (struct tanh_case){.mechanism = mechanism,
                                .is_location_aware = is_location_aware,
@@ -199,6 +202,10 @@ attnzoo_module *tanh_case_unprepared_module(const struct tanh_case *test)
 {
     attnzoo_module *module = NULL;
     assert_ok(attnzoo_module_create(&module, test->mechanism));
+    if (tanh_relatives_is_general(test->mechanism) || tanh_relatives_is_concat(test->mechanism)) {
+        tanh_relatives_set_up(test, module);
+        return module;
+    }
     set_options(test, module);
     for (int i = 0; i < TANH_PARAMETER_COUNT; i++)
         if (test->parameters[i].rank > 0)
@@ -293,6 +300,10 @@ struct reference_location_aware tanh_case_problem(struct tanh_case *test)
 struct reference_result tanh_case_expect(struct tanh_case *test, struct reference_alignment *alignment)
 {
     struct reference_location_aware problem = tanh_case_problem(test);
+    if (tanh_relatives_is_general(test->mechanism)) {
+        problem.model.sharpening = isnan(test->call.scale) ? 1.0 : (float)test->call.scale;
+        return reference_general_compute(&problem.model);
+    }
     if (!test->is_location_aware)
         return reference_additive_compute(&problem.model);
     if (alignment != NULL)

@@ -1,6 +1,6 @@
 /*
- * tests/support/tanh_case.h: one call of additive or location_aware, the mechanisms whose scores come from tanh,
- * described once and put to the library and to the reference. The mask, the inputs and the outputs are those of an
+ * tests/support/tanh_case.h: one call of additive or location_aware, the mechanisms whose scores come from tanh, or of
+ * their relatives (tanh_relatives.h), described once and put to the library and to the reference. The mask, the inputs and the outputs are those of an
  * attention_case, planned in these mechanisms' shapes.
  *
  *   tanh_case_plan -> change fields and plans -> tanh_case_allocate -> tanh_case_fill, or values by hand

@@ -12,6 +12,7 @@ extern const struct attnzoo_mechanism attnzoo_mechanism_additive;
 extern const struct attnzoo_mechanism attnzoo_mechanism_location_aware;
 extern const struct attnzoo_mechanism attnzoo_mechanism_general;
 extern const struct attnzoo_mechanism attnzoo_mechanism_concat;
+extern const struct attnzoo_mechanism attnzoo_mechanism_hard;
 
 static const struct attnzoo_mechanism *const mechanisms[] = {
     &attnzoo_mechanism_scaled_dot_product,
@@ -21,6 +22,7 @@ static const struct attnzoo_mechanism *const mechanisms[] = {
     &attnzoo_mechanism_location_aware,
     &attnzoo_mechanism_general,
     &attnzoo_mechanism_concat,
+    &attnzoo_mechanism_hard,
 };
 
 int32_t attnzoo_registry_count(void)

@@ -28,11 +28,11 @@ static inline struct attnzoo_philox_block attnzoo_philox(struct attnzoo_philox_b
     return counter;
 }
 
-/** A number in (0, 1) from two words: the middles of 2^53 equal parts. Exact in double. */
+/** A number in (0, 1) from two words: the middles of 2^52 equal parts, the most that a double tells apart. */
 static inline double attnzoo_philox_uniform(uint32_t high, uint32_t low)
 {
-    uint64_t bits = ((uint64_t)high << 32 | low) >> 11;
-    return ((double)bits + 0.5) * 0x1p-53;
+    uint64_t bits = ((uint64_t)high << 32 | low) >> 12;
+    return ((double)bits + 0.5) * 0x1p-52;
 }
 
 #endif

@@ -132,10 +132,7 @@ static void modules_keep_what_they_had(void **state)
         assert_ok(zoo_case_forward(&expected, test.module, NULL, NULL, NULL));
         attnzoo_module *module = NULL;
         assert_ok(attnzoo_module_create(&module, zoo_mechanism(test.kind)));
-        assert_ok(attnzoo_module_set_option_int(module, "num_heads", test.sizes.heads));
-        assert_ok(attnzoo_module_set_option_int(module, "num_kv_heads", test.sizes.key_heads));
-        if (kind == ZOO_SHAW)
-            assert_ok(attnzoo_module_set_option_text(module, "flavor", "shaw"));
+        assert_ok(zoo_case_set_options(&test, module));
         for (int32_t i = 0; i < test.parameter_count; i++) {
             assert_ok(attnzoo_module_set_parameter(module, other.parameter_names[i], other.parameters[i].view));
             /* One that takes its place leaves nothing of it. */

@@ -97,7 +97,8 @@ static void assert_nan_or_clean(const struct zoo_case *test, const struct zoo_ca
                 fail_msg("%s, NaN in %s: number %" PRId64 " of output %d is %.9g, was %.9g", ZOO_NAMES[test->kind],
                          name, i, output, (double)got, (double)was);
         }
-    if (nans == 0)
+    /* A value that is not chosen is not looked at. */
+    if (nans == 0 && !(zoo_is_hard(test->kind) && strcmp(name, "value") == 0))
         fail_msg("%s: the NaN in %s was lost", ZOO_NAMES[test->kind], name);
 }
 
@@ -114,7 +115,7 @@ static void assert_equal_numbers(const struct zoo_case *test, const struct zoo_c
 static bool is_in_query(const struct zoo_case *test, int output, int64_t number, int64_t batch, int64_t query)
 {
     const struct zoo_array *array = &test->outputs[output];
-    int32_t query_axis = array->rank - (output == ATTNZOO_OUTPUT_LOG_SUM_EXP ? 1 : 2);
+    int32_t query_axis = array->rank - (output >= ATTNZOO_OUTPUT_LOG_SUM_EXP ? 1 : 2);
     int64_t behind = 1, in_batch = array->count / array->shape[0];
     for (int32_t axis = query_axis + 1; axis < array->rank; axis++)
         behind *= array->shape[axis];
@@ -250,7 +251,7 @@ static void biases_take_any_number(void **state)
         assert_weight(&test, KEY - 1, 0.0, 0.0);
         run_with_bias(&test, -3e38f);
         assert_weight(&test, KEY, 0.0, 0.0);
-        assert_weight(&test, KEY - 1, 1e-6, 1.0);
+        assert_weight(&test, KEY - 1, zoo_is_hard(test.kind) ? 0.0 : 1e-6, 1.0);
         assert_rows_are_attention(&test, "a bias of -3e38");
         run_with_bias(&test, 1e-42f);
         assert_equal_numbers(&test, &clean, "a bias of 1e-42");

@@ -9,17 +9,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *const ZOO_NAMES[ZOO_KINDS] = {
-    "scaled_dot_product",        "multi_head", "relative_multi_head, transformer_xl",
-    "relative_multi_head, shaw", "additive",   "location_aware"};
+const char *const ZOO_NAMES[ZOO_KINDS] = {"scaled_dot_product",
+                                          "multi_head",
+                                          "relative_multi_head, transformer_xl",
+                                          "relative_multi_head, shaw",
+                                          "additive",
+                                          "location_aware",
+                                          "general",
+                                          "concat",
+                                          "hard"};
 
 /* What outputs hold before a call. */
 static const unsigned char POISON = 0xa5;
-
-bool zoo_has_state(enum zoo_kind kind)
-{
-    return kind != ZOO_SCALED_DOT_PRODUCT && kind != ZOO_ADDITIVE;
-}
 
 const char *zoo_mechanism(enum zoo_kind kind)
 {
@@ -31,16 +32,36 @@ static bool has_projected_heads(enum zoo_kind kind)
     return kind == ZOO_MULTI_HEAD || kind == ZOO_TRANSFORMER_XL || kind == ZOO_SHAW;
 }
 
-void zoo_array_create(struct zoo_array *array, int32_t rank, const int64_t *shape)
+static bool is_relative_of_additive(enum zoo_kind kind)
 {
-    *array = (struct zoo_array){.rank = rank, .count = 1};
+    return kind == ZOO_GENERAL || kind == ZOO_CONCAT;
+}
+
+bool zoo_is_hard(enum zoo_kind kind)
+{
+    return kind == ZOO_HARD;
+}
+
+bool zoo_has_state(enum zoo_kind kind)
+{
+    return has_projected_heads(kind) || kind == ZOO_LOCATION_AWARE;
+}
+
+static void create_array(struct zoo_array *array, int32_t dtype, int32_t rank, const int64_t *shape)
+{
+    *array = (struct zoo_array){.dtype = dtype, .rank = rank, .count = 1};
     for (int32_t axis = 0; axis < rank; axis++) {
         array->shape[axis] = shape[axis];
         array->count *= shape[axis];
     }
     array->data = calloc((size_t)array->count + 1, sizeof *array->data);
     assert_non_null(array->data);
-    assert_ok(attnzoo_tensor_create(&array->view, array->data, ATTNZOO_DTYPE_FLOAT32, rank, shape, NULL));
+    assert_ok(attnzoo_tensor_create(&array->view, array->data, dtype, rank, shape, NULL));
+}
+
+void zoo_array_create(struct zoo_array *array, int32_t rank, const int64_t *shape)
+{
+    create_array(array, ATTNZOO_DTYPE_FLOAT32, rank, shape);
 }
 
 void zoo_array_destroy(struct zoo_array *array)
@@ -74,11 +95,25 @@ static void add_layer(struct zoo_case *test, struct random_source *source, const
         add_parameter(test, source, bias, 1, (int64_t[]){outputs});
 }
 
+static void add_parameters_of_relatives(struct zoo_case *test, struct random_source *source)
+{
+    int64_t size = test->sizes.size;
+    if (test->kind == ZOO_GENERAL) {
+        add_layer(test, source, "score_proj.weight", NULL, size, size);
+    } else {
+        add_layer(test, source, "concat_proj.weight", "concat_proj.bias", size, 2 * size);
+        add_layer(test, source, "score_proj.weight", "score_proj.bias", 1, size);
+    }
+    add_layer(test, source, "value_proj.weight", "value_proj.bias", size, size);
+}
+
 static void add_parameters(struct zoo_case *test, struct random_source *source)
 {
     const struct zoo_sizes *sizes = &test->sizes;
     int64_t all = sizes->heads * sizes->size, kept = sizes->key_heads * sizes->size, size = sizes->size;
-    if (test->kind == ZOO_SCALED_DOT_PRODUCT)
+    if (is_relative_of_additive(test->kind))
+        add_parameters_of_relatives(test, source);
+    if (test->kind == ZOO_SCALED_DOT_PRODUCT || is_relative_of_additive(test->kind))
         return;
     add_layer(test, source, "query_proj.weight", "query_proj.bias", all, size);
     add_layer(test, source, "key_proj.weight", "key_proj.bias", kept, size);
@@ -102,6 +137,18 @@ static void add_parameters(struct zoo_case *test, struct random_source *source)
         add_parameter(test, source, "location_conv.weight", 3, (int64_t[]){3, sizes->heads, 5});
         add_layer(test, source, "location_proj.weight", NULL, size, 3);
     }
+}
+
+/* What hard gives beside context and attention. */
+static void add_outputs_of_hard(struct zoo_case *test)
+{
+    const struct zoo_sizes *sizes = &test->sizes;
+    int64_t with_heads[] = {sizes->batch, sizes->heads, sizes->queries}, without[] = {sizes->batch, sizes->queries};
+    int64_t *shape = sizes->heads > 1 ? with_heads : without;
+    int32_t rank = sizes->heads > 1 ? 3 : 2;
+    create_array(&test->outputs[ATTNZOO_OUTPUT_INDEX], ATTNZOO_DTYPE_INT32, rank, shape);
+    zoo_array_create(&test->outputs[ATTNZOO_OUTPUT_LOG_PROBABILITY], rank, shape);
+    zoo_array_create(&test->outputs[ATTNZOO_OUTPUT_ENTROPY], rank, shape);
 }
 
 static void add_arrays(struct zoo_case *test, struct random_source *source, bool wants_attention)
@@ -129,6 +176,8 @@ static void add_arrays(struct zoo_case *test, struct random_source *source, bool
         zoo_array_create(&outputs[1], 3, (int64_t[]){batch, queries, keys});
     else if (wants_attention)
         zoo_array_create(&outputs[1], 4, (int64_t[]){batch, sizes->heads, queries, keys});
+    if (test->kind == ZOO_HARD)
+        add_outputs_of_hard(test);
     for (int i = 0; i < ZOO_INPUTS; i++)
         if (inputs[i].rank > 0)
             fill(&inputs[i], source, 1.0);
@@ -139,7 +188,7 @@ static void create(struct zoo_case *test, enum zoo_kind kind, struct zoo_sizes s
 {
     struct random_source source = {seed};
     *test = (struct zoo_case){.kind = kind, .sizes = sizes};
-    if (kind == ZOO_ADDITIVE)
+    if (kind == ZOO_ADDITIVE || is_relative_of_additive(kind))
         test->sizes.heads = test->sizes.key_heads = 1;
     add_parameters(test, &source);
     add_arrays(test, &source, wants_attention);
@@ -179,20 +228,31 @@ void zoo_case_share(struct zoo_case *test, const struct zoo_case *other)
     for (int i = 0; i < ZOO_OUTPUTS; i++) {
         test->outputs[i] = (struct zoo_array){0};
         if (other->outputs[i].rank > 0)
-            zoo_array_create(&test->outputs[i], other->outputs[i].rank, other->outputs[i].shape);
+            create_array(&test->outputs[i], other->outputs[i].dtype, other->outputs[i].rank, other->outputs[i].shape);
     }
+}
+
+attnzoo_status zoo_case_set_options(const struct zoo_case *test, attnzoo_module *module)
+{
+    bool has_heads = test->kind != ZOO_SCALED_DOT_PRODUCT && !is_relative_of_additive(test->kind);
+    attnzoo_status status = ATTNZOO_STATUS_OK;
+    if (has_heads)
+        status = attnzoo_module_set_option_int(module, "num_heads", test->sizes.heads);
+    if (status == ATTNZOO_STATUS_OK && has_heads)
+        status = attnzoo_module_set_option_int(module, "num_kv_heads", test->sizes.key_heads);
+    if (status == ATTNZOO_STATUS_OK && test->kind == ZOO_SHAW)
+        status = attnzoo_module_set_option_text(module, "flavor", "shaw");
+    if (status == ATTNZOO_STATUS_OK && test->kind == ZOO_HARD)
+        status = attnzoo_module_set_option_text(module, "select", "sample");
+    return status;
 }
 
 attnzoo_status zoo_case_make_module(const struct zoo_case *test, attnzoo_module **module)
 {
     attnzoo_module *made = NULL;
     attnzoo_status status = attnzoo_module_create(&made, zoo_mechanism(test->kind));
-    if (status == ATTNZOO_STATUS_OK && test->kind != ZOO_SCALED_DOT_PRODUCT)
-        status = attnzoo_module_set_option_int(made, "num_heads", test->sizes.heads);
-    if (status == ATTNZOO_STATUS_OK && test->kind != ZOO_SCALED_DOT_PRODUCT)
-        status = attnzoo_module_set_option_int(made, "num_kv_heads", test->sizes.key_heads);
-    if (status == ATTNZOO_STATUS_OK && test->kind == ZOO_SHAW)
-        status = attnzoo_module_set_option_text(made, "flavor", "shaw");
+    if (status == ATTNZOO_STATUS_OK)
+        status = zoo_case_set_options(test, made);
     for (int32_t i = 0; i < test->parameter_count && status == ATTNZOO_STATUS_OK; i++)
         status = attnzoo_module_set_parameter(made, test->parameter_names[i], test->parameters[i].view);
     if (status == ATTNZOO_STATUS_OK)

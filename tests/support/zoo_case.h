@@ -19,13 +19,17 @@ enum zoo_kind {
     ZOO_SHAW,
     ZOO_ADDITIVE,
     ZOO_LOCATION_AWARE,
+    ZOO_GENERAL,
+    ZOO_CONCAT,
+    ZOO_HARD, /* by dot products of projected heads, drawn */
     ZOO_KINDS
 };
 
-enum { ZOO_INPUTS = 4, ZOO_OUTPUTS = 3, ZOO_PARAMETERS = 16, ZOO_RANK = 4 };
+enum { ZOO_INPUTS = 4, ZOO_OUTPUTS = 6, ZOO_PARAMETERS = 16, ZOO_RANK = 4 };
 
-/* Compact float32 with a view. rank 0: there is none. */
+/* Compact, of 32-bit elements, float32 but for numbers of keys, with a view. rank 0: there is none. */
 struct zoo_array {
+    int32_t dtype;
     int32_t rank;
     int64_t shape[ZOO_RANK];
     int64_t count;
@@ -50,13 +54,16 @@ struct zoo_case {
 
 extern const char *const ZOO_NAMES[ZOO_KINDS];
 
+/* Whether each query has the value of one key, rather than a sum of all. */
+bool zoo_is_hard(enum zoo_kind kind);
+
 /* Whether calls may carry a state. */
 bool zoo_has_state(enum zoo_kind kind);
 
 /* The mechanism's name, as the library knows it. */
 const char *zoo_mechanism(enum zoo_kind kind);
 
-/* Everything drawn from the seed; heads are 1 for additive whatever the sizes say. */
+/* Everything drawn from the seed; heads are 1 for additive, general and concat whatever the sizes say. */
 void zoo_case_create(struct zoo_case *test, enum zoo_kind kind, struct zoo_sizes sizes, uint64_t seed);
 /* The same but for the attention, which has a number for each pair, and a table of positions for causal masks alone. */
 void zoo_case_create_without(struct zoo_case *test, enum zoo_kind kind, struct zoo_sizes sizes, uint64_t seed);
@@ -66,6 +73,9 @@ void zoo_case_destroy(struct zoo_case *test);
  * destroyed by zoo_case_destroy_outputs(). */
 void zoo_case_share(struct zoo_case *test, const struct zoo_case *other);
 void zoo_case_destroy_outputs(struct zoo_case *test);
+
+/* The options of a case's modules. */
+attnzoo_status zoo_case_set_options(const struct zoo_case *test, attnzoo_module *module);
 
 /* A new module with options and parameters, up to preparing it. On error nothing is left and *module is NULL. */
 attnzoo_status zoo_case_make_module(const struct zoo_case *test, attnzoo_module **module);

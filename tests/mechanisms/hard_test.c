@@ -11,16 +11,25 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* One batch has its keys cut into chunks, many go through tile after tile. */
+static const int64_t BATCHES[] = {1, 20};
+enum { BATCH_COUNT = 2 };
+
 static void of_equal_scores_the_first_is_chosen(void **state)
 {
     const struct executors *executors = *state;
     for (int threads = 0; threads < EXECUTOR_COUNT; threads++)
-        for (int64_t keys = 1; keys < 20000; keys = keys * 3 + 1) {
-            struct hard_call call = {
-                .batch = 1, .queries = 3, .keys = keys, .executor = executors->by_thread_count[threads]};
+        for (int i = 0; i < BATCH_COUNT * 10; i++) {
+            int64_t keys = 1;
+            for (int power = 0; power < i / BATCH_COUNT; power++)
+                keys = keys * 3 + 1;
+            struct hard_call call = {.batch = BATCHES[i % BATCH_COUNT],
+                                     .queries = 3,
+                                     .keys = keys,
+                                     .executor = executors->by_thread_count[threads]};
             hard_call_run(&call);
-            for (int64_t i = 0; i < call.queries; i++)
-                assert_int_equal(call.index[i], 0);
+            for (int64_t row = 0; row < call.batch * call.queries; row++)
+                assert_int_equal(call.index[row], 0);
             hard_call_destroy(&call);
         }
 }
@@ -31,12 +40,15 @@ static void the_first_of_the_largest_is_chosen(void **state)
     enum { KEYS = 9000 };
     static float keys[KEYS];
     keys[4000] = keys[4001] = keys[8000] = 2.0f;
-    struct hard_call call = {.batch = 1, .queries = 2, .keys = KEYS, .key = keys};
-    hard_call_run(&call);
-    assert_int_equal(call.index[0], 4000);
-    assert_int_equal(call.index[1], 4000);
-    assert_true(call.context[1] == 2.0f);
-    hard_call_destroy(&call);
+    for (int i = 0; i < BATCH_COUNT; i++) {
+        struct hard_call call = {.batch = BATCHES[i], .queries = 2, .keys = KEYS, .key = keys};
+        hard_call_run(&call);
+        for (int64_t row = 0; row < call.batch * call.queries; row++) {
+            assert_int_equal(call.index[row], 4000);
+            assert_true(call.context[row] == 2.0f);
+        }
+        hard_call_destroy(&call);
+    }
 }
 
 /* Equal scores give ln 1/M, and the entropy ln M, a million times over: a float is within half an ulp, the sum of
@@ -74,19 +86,25 @@ static void the_entropy_follows_a_rising_maximum(void **state)
         sum += exp(keys[j] - highest);
         spread += exp(keys[j] - highest) * (keys[j] - highest);
     }
-    struct hard_call call = {.batch = 1, .queries = 1, .keys = KEYS, .key = keys};
-    hard_call_run(&call);
     /* tests/reference/rounding.h, item 2, of exact scores within 50 of the largest: each weight is off by at most this
      * share; then item 20 of hard.h, with attention off by two such shares and its logarithm by one. */
     double share = 0x1p-24 * (50.0 + 5.0 * (KEYS / 16 + 2));
     double entropy = log(sum) - spread / sum;
-    assert_true(fabs((double)call.entropy[0] - entropy) <= share * (2.0 * entropy + 1.0));
-    hard_call_destroy(&call);
-    keys[KEYS - 1] = FLT_MAX;
-    hard_call_run(&call);
-    assert_true(call.entropy[0] == 0.0f && call.log_probability[0] == 0.0f);
-    assert_int_equal(call.index[0], KEYS - 1);
-    hard_call_destroy(&call);
+    for (int i = 0; i < BATCH_COUNT; i++) {
+        struct hard_call call = {.batch = BATCHES[i], .queries = 1, .keys = KEYS, .key = keys};
+        keys[KEYS - 1] = (float)((KEYS - 1) * 0.01);
+        hard_call_run(&call);
+        for (int64_t row = 0; row < call.batch; row++)
+            assert_true(fabs((double)call.entropy[row] - entropy) <= share * (2.0 * entropy + 1.0));
+        hard_call_destroy(&call);
+        keys[KEYS - 1] = FLT_MAX;
+        hard_call_run(&call);
+        for (int64_t row = 0; row < call.batch; row++) {
+            assert_true(call.entropy[row] == 0.0f && call.log_probability[row] == 0.0f);
+            assert_int_equal(call.index[row], KEYS - 1);
+        }
+        hard_call_destroy(&call);
+    }
 }
 
 static void a_row_that_sees_nothing_chooses_nothing(void **state)

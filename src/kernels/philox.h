@@ -31,7 +31,8 @@ static inline struct attnzoo_philox_block attnzoo_philox(struct attnzoo_philox_b
 /** A number in (0, 1) from two words: the middles of 2^52 equal parts, the most that a double tells apart. */
 static inline double attnzoo_philox_uniform(uint32_t high, uint32_t low)
 {
-    uint64_t bits = ((uint64_t)high << 32 | low) >> 12;
+    /* Signed, which every CPU converts by itself. */
+    int64_t bits = (int64_t)(((uint64_t)high << 32 | low) >> 12);
     return ((double)bits + 0.5) * 0x1p-52;
 }
 

@@ -84,37 +84,46 @@ static double threshold(const struct choice *choice, float maximum)
     return (1.0 + WEIGHT_SLACK) * choice->exponential * exp((double)maximum - (double)choice->score);
 }
 
+/* Lets a key, by its place among the candidates, try its luck; returns the threshold for the next. */
+static double try_key(struct choice *choice, const struct candidates *candidates, int64_t place, double uniform,
+                      float maximum, double limit)
+{
+    const double exponential = -log1p(-uniform);
+    const struct choice other = {.key = candidates->first_key + place,
+                                 .score = candidates->scores[place],
+                                 .exponential = exponential,
+                                 .noise = -log(exponential),
+                                 .spread = choice->spread};
+    if (!is_beaten(choice, &other))
+        return limit;
+    *choice = other;
+    return threshold(choice, maximum);
+}
+
 static void draw(const struct chooser *chooser, struct choice *choice, const struct candidates *candidates,
                  float maximum)
 {
     const struct attnzoo_attention_worker *worker = &chooser->worker;
+    const uint64_t seed = chooser->selection->seed;
     struct attnzoo_philox_block counter = {{0, (uint32_t)attnzoo_attention_row_query(worker, candidates->row),
                                             (uint32_t)attnzoo_attention_row_head(worker, candidates->row),
                                             (uint32_t)worker->block.batch}};
     double limit = threshold(choice, maximum);
-    int64_t end_key = candidates->first_key + candidates->count;
-    for (int64_t key = candidates->first_key; key < end_key;) {
-        int64_t next = attnzoo_base_minimum((key / 2 + 1) * 2, end_key);
-        const float *weights = candidates->weights + (key - candidates->first_key);
-        counter.words[0] = (uint32_t)(key / 2);
-        struct attnzoo_philox_block drawn = {{0}};
-        if (weights[0] > 0.0f || (next > key + 1 && weights[1] > 0.0f))
-            drawn = attnzoo_philox(counter, chooser->selection->seed);
-        for (; key < next; key++, weights++) {
-            const uint32_t *words = drawn.words + 2 * (key % 2);
-            double uniform = attnzoo_philox_uniform(words[0], words[1]);
-            if (!(weights[0] > 0.0f) || !(uniform < weights[0] * limit))
-                continue;
-            struct choice other = *choice;
-            other.key = key;
-            other.score = candidates->scores[key - candidates->first_key];
-            other.exponential = -log1p(-uniform);
-            other.noise = -log(other.exponential);
-            if (is_beaten(choice, &other)) {
-                *choice = other;
-                limit = threshold(choice, maximum);
-            }
-        }
+    int64_t odd = candidates->first_key & 1;
+    /* Pairs of keys that share a block; the first and the last may have one key among the candidates. */
+    for (int64_t place = -odd; place < candidates->count; place += 2) {
+        float even_weight = place >= 0 ? candidates->weights[place] : 0.0f;
+        float odd_weight = place + 1 < candidates->count ? candidates->weights[place + 1] : 0.0f;
+        if (!(even_weight > 0.0f) && !(odd_weight > 0.0f))
+            continue;
+        counter.words[0] = (uint32_t)((candidates->first_key + place) >> 1);
+        struct attnzoo_philox_block drawn = attnzoo_philox(counter, seed);
+        double even = attnzoo_philox_uniform(drawn.words[0], drawn.words[1]);
+        double other = attnzoo_philox_uniform(drawn.words[2], drawn.words[3]);
+        if (even_weight > 0.0f && even < even_weight * limit)
+            limit = try_key(choice, candidates, place, even, maximum, limit);
+        if (odd_weight > 0.0f && other < odd_weight * limit)
+            limit = try_key(choice, candidates, place + 1, other, maximum, limit);
     }
 }
 

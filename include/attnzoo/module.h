@@ -40,7 +40,7 @@ enum {
     ATTNZOO_INPUT_QUERY_POSITIONS = 4,
     /** The same for its keys, integers [B, M]. */
     ATTNZOO_INPUT_KEY_POSITIONS = 5,
-    /** hard, select=sample: one integer, [1], which tells what is drawn. */
+    /** hard, select=sample: one integer, [1], which tells what is drawn, in place of the option; argmax ignores it. */
     ATTNZOO_INPUT_SEED = 6
 };
 
@@ -52,11 +52,13 @@ enum {
     ATTNZOO_OUTPUT_ATTENTION = 1,
     /** The natural logarithm of the sum of exp(score) over the keys that a query sees. */
     ATTNZOO_OUTPUT_LOG_SUM_EXP = 2,
-    /** hard: the number of the key that was chosen, integers. */
+    /** hard: the number of the key that was chosen, integers [B, H, N], [B, N] with one head; -1 for none. */
     ATTNZOO_OUTPUT_INDEX = 3,
-    /** hard: the natural logarithm of the probability that the key had which was chosen. */
+    /** hard: the natural logarithm of the probability that the key had which was chosen; float32, shaped likewise; 0
+     * for a query that sees no key. */
     ATTNZOO_OUTPUT_LOG_PROBABILITY = 4,
-    /** hard: the entropy of the probabilities that the key was chosen by, in nats. */
+    /** hard: the entropy of the probabilities that the key was chosen by, in nats; float32, shaped likewise; 0 for a
+     * query that sees no key. */
     ATTNZOO_OUTPUT_ENTROPY = 5
 };
 

@@ -12,25 +12,32 @@
 
 enum { FIRST_PIECE = 1 << 14 };
 
-/* Reads to the end; `samples` counts all channels of a moment as one. */
-static enum outcome read_samples(SNDFILE *sound, int channels, const char *path, float **values, int64_t *samples)
+/* Reads to the end; `samples` counts all channels of a moment as one. NULL after a failure. */
+static float *read_samples(SNDFILE *sound, int channels, const char *path, int64_t *samples)
 {
+    float *values = NULL;
     *samples = 0;
     for (int64_t room = FIRST_PIECE;; room *= 2) {
         size_t bytes;
         float *grown = NULL;
         if (!__builtin_mul_overflow((size_t)room * (size_t)channels, sizeof(float), &bytes))
-            grown = realloc(*values, bytes);
-        if (grown == NULL)
-            return fail("%s: not enough memory for the sound", path);
-        *values = grown;
+            grown = realloc(values, bytes);
+        if (grown == NULL) {
+            fail("%s: not enough memory for the sound", path);
+            break;
+        }
+        values = grown;
         sf_count_t got = sf_readf_float(sound, grown + *samples * channels, room - *samples);
-        if (sf_error(sound) != SF_ERR_NO_ERROR)
-            return fail("%s: %s", path, sf_strerror(sound));
+        if (sf_error(sound) != SF_ERR_NO_ERROR) {
+            fail("%s: %s", path, sf_strerror(sound));
+            break;
+        }
         *samples += got < 0 ? 0 : got;
         if (*samples < room)
-            return OUTCOME_OK;
+            return values;
     }
+    free(values);
+    return NULL;
 }
 
 static void fill_array(struct array *array, const float *values, int channels, bool is_mono)
@@ -63,8 +70,10 @@ enum outcome sound_read(struct array *array, const char *path, bool is_mono)
         outcome = fail("%s: no sound that can be read: %s", path, sf_strerror(NULL));
     if (outcome == OUTCOME_OK && information.channels < 1)
         outcome = fail("%s: the sound has no channels", path);
-    if (outcome == OUTCOME_OK)
-        outcome = read_samples(sound, information.channels, path, &values, &samples);
+    if (outcome == OUTCOME_OK) {
+        values = read_samples(sound, information.channels, path, &samples);
+        outcome = values == NULL ? OUTCOME_ERROR : OUTCOME_OK;
+    }
     const int64_t shape[] = {samples, information.channels};
     if (outcome == OUTCOME_OK)
         outcome = array_allocate(array, ATTNZOO_DTYPE_FLOAT32, is_mono ? 1 : 2, shape, path);

@@ -147,7 +147,7 @@ static attnzoo_status make_alphabet(struct alphabet *alphabet, const char *text,
 /* The index of a letter, or the rule for those that are not there. */
 static int64_t index_of(const struct alphabet *alphabet, int32_t letter)
 {
-    int32_t place = letter < alphabet->code_points ? alphabet->places[letter] : 0;
+    int32_t place = (uint32_t)letter < (uint32_t)alphabet->code_points ? alphabet->places[letter] : 0;
     return place > 0 ? place - 1 : alphabet->other;
 }
 

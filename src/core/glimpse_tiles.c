@@ -101,9 +101,9 @@ struct line {
 static void copy_line(const struct attnzoo_tiling *tiling, const struct attnzoo_view *raw,
                       const struct glimpse_grid *grid, const struct line *line, float padding)
 {
-    int64_t channels = tiling->channels, width = tiling->tile[2], there = width;
+    int64_t channels = tiling->channels, width = tiling->tile[2];
     bool is_inside = line->start[0] < tiling->size[0] && line->start[1] < tiling->size[1];
-    there = is_inside ? attnzoo_base_minimum(width, tiling->size[2] - line->start[2]) : 0;
+    int64_t there = is_inside ? attnzoo_base_minimum(width, tiling->size[2] - line->start[2]) : 0;
     if (there > 0) {
         int64_t offset = line->batch * tiling->batch_stride;
         for (int32_t axis = 0; axis < ATTNZOO_TILING_AXES; axis++)

@@ -3,6 +3,9 @@
  * vectors_template.h, which includes it once for each CPU path.
  */
 
+/* Numbers of lanes are multiplied as int and added to places as int64_t; all of them are small.
+ * NOLINTBEGIN(bugprone-implicit-widening-of-multiplication-result) */
+
 /*
  * ln x for normal x > 0: x = 2^n m with m from sqrt(1/2) to sqrt(2), and ln m = 2 artanh(s), s = (m - 1) / (m + 1), by
  * the series of artanh, whose first term left out is below 2e-9 of it. Within 7 units of 2^-24 of the result.
@@ -77,3 +80,5 @@ static void erase(float *values, const float *amounts, int64_t count, float weig
     for (; i < count; i++)
         values[i] *= 1.0f - amounts[i] * weight;
 }
+
+/* NOLINTEND(bugprone-implicit-widening-of-multiplication-result) */

@@ -184,7 +184,7 @@ static void turn_block(const void *context, int64_t item, void *scratch)
     if (rotation->cosines == NULL) {
         angles.wide_cosines = scratch;
         angles.wide_sines = angles.wide_cosines + pairs;
-        angles.cosines = (float *)(angles.wide_sines + pairs);
+        angles.cosines = (void *)(angles.wide_sines + pairs);
         angles.sines = angles.cosines + pairs;
     }
     for (int64_t row = span.first; row < span.end; row++) {

@@ -10,9 +10,7 @@
 #include <string.h>
 #include <strings.h>
 
-const char *const input_option_names[INPUT_OPTION_COUNT] = {"query", "key", "value", "position"};
-
-enum option_kind { OPTION_TEXT, OPTION_FLAG, OPTION_RENAME, OPTION_SETTING };
+enum option_kind { OPTION_TEXT, OPTION_FLAG, OPTION_RENAME, OPTION_SETTING, OPTION_OWN, OPTION_NAMED };
 
 struct option {
     const char *name;
@@ -30,10 +28,11 @@ struct option {
     }
 
 static const struct option options[] = {
-    TEXT("query", inputs[INPUT_QUERY]),
-    TEXT("key", inputs[INPUT_KEY]),
-    TEXT("value", inputs[INPUT_VALUE]),
-    TEXT("position", inputs[INPUT_POSITION]),
+    {"query", OPTION_OWN, offsetof(struct run_arguments, inputs)},
+    {"key", OPTION_OWN, offsetof(struct run_arguments, inputs)},
+    {"value", OPTION_OWN, offsetof(struct run_arguments, inputs)},
+    {"position", OPTION_OWN, offsetof(struct run_arguments, inputs)},
+    {"input", OPTION_NAMED, offsetof(struct run_arguments, inputs)},
     TEXT("past-key", past_key),
     TEXT("past-value", past_value),
     TEXT("weights", weights),
@@ -52,8 +51,9 @@ static const struct option options[] = {
     TEXT("segments", segments),
     TEXT("state-in", state_in),
     TEXT("state-out", state_out),
-    TEXT("context", context),
-    TEXT("attention", attention),
+    {"context", OPTION_OWN, offsetof(struct run_arguments, outputs)},
+    {"attention", OPTION_OWN, offsetof(struct run_arguments, outputs)},
+    {"output", OPTION_NAMED, offsetof(struct run_arguments, outputs)},
     TEXT("heatmap", heatmap),
     TEXT("query-labels", query_labels),
     TEXT("key-labels", key_labels),
@@ -170,6 +170,21 @@ static enum outcome set_text(struct run_arguments *arguments, const struct optio
     return OUTCOME_OK;
 }
 
+static enum outcome set_value(struct run_arguments *arguments, const struct option *option, const char *value)
+{
+    struct slot_files *slots = (struct slot_files *)((char *)arguments + option->place);
+    if (option->kind == OPTION_SETTING)
+        return add_setting(arguments, value);
+    if (option->kind == OPTION_TEXT)
+        return set_text(arguments, option, value);
+    if (option->kind == OPTION_OWN)
+        return slot_files_add_own(slots, option->name, value);
+    if (option->kind == OPTION_NAMED)
+        return slot_files_add_named(slots, value);
+    arguments->renames[arguments->rename_count++] = value;
+    return OUTCOME_OK;
+}
+
 static enum outcome refuse_option(const char *word)
 {
     const char *typed = word + strspn(word, "-");
@@ -209,12 +224,7 @@ static enum outcome take_option(struct run_arguments *arguments, int count, char
         value = words[(*index)++];
     else
         return fail_usage("--%s: its value is missing", option->name);
-    if (option->kind == OPTION_SETTING)
-        return add_setting(arguments, value);
-    if (option->kind == OPTION_TEXT)
-        return set_text(arguments, option, value);
-    arguments->renames[arguments->rename_count++] = value;
-    return OUTCOME_OK;
+    return set_value(arguments, option, value);
 }
 
 /* A picture's name that promises another kind than is written. */
@@ -236,7 +246,7 @@ static enum outcome check_together(const struct run_arguments *arguments)
 {
     if (arguments->mechanism == NULL)
         return fail_usage("run: say which mechanism; 'attnzoo list' lists them");
-    if (arguments->context == NULL)
+    if (slot_files_find(&arguments->outputs, "context") == NULL)
         return fail_usage("run: --context is missing: where the result is to be written");
     if ((arguments->past_key == NULL) != (arguments->past_value == NULL))
         return fail_usage("--past-key and --past-value must be given together");
@@ -255,10 +265,13 @@ static enum outcome check_together(const struct run_arguments *arguments)
 
 enum outcome run_arguments_parse(struct run_arguments *arguments, int count, char *const *words)
 {
-    *arguments = (struct run_arguments){0};
+    *arguments = (struct run_arguments){.inputs.item = ATTNZOO_ITEM_INPUT, .outputs.item = ATTNZOO_ITEM_OUTPUT};
+    arguments->inputs.list = calloc((size_t)count + 1, sizeof *arguments->inputs.list);
+    arguments->outputs.list = calloc((size_t)count + 1, sizeof *arguments->outputs.list);
     arguments->settings = calloc((size_t)count + 1, sizeof *arguments->settings);
     arguments->renames = calloc((size_t)count + 1, sizeof *arguments->renames);
-    if (arguments->settings == NULL || arguments->renames == NULL)
+    if (arguments->inputs.list == NULL || arguments->outputs.list == NULL || arguments->settings == NULL ||
+        arguments->renames == NULL)
         return fail("not enough memory");
     enum outcome outcome = OUTCOME_OK;
     bool is_behind_options = false;
@@ -286,6 +299,8 @@ enum outcome run_arguments_parse(struct run_arguments *arguments, int count, cha
 
 void run_arguments_free(struct run_arguments *arguments)
 {
+    slot_files_free(&arguments->inputs);
+    slot_files_free(&arguments->outputs);
     free(arguments->settings);
     free(arguments->renames);
     arguments->settings = NULL;

@@ -6,19 +6,16 @@
 #define TOOLS_ARGUMENTS_H
 
 #include "problem.h"
+#include "slot_files.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Inputs that the command takes, each matched by name with an input of the mechanism. */
-enum { INPUT_QUERY, INPUT_KEY, INPUT_VALUE, INPUT_POSITION, INPUT_OPTION_COUNT };
-
-extern const char *const input_option_names[INPUT_OPTION_COUNT];
-
 /* Texts are the user's, NULL where an option was not given. */
 struct run_arguments {
     const char *mechanism;
-    const char *inputs[INPUT_OPTION_COUNT];
+    struct slot_files inputs;
+    struct slot_files outputs;
     const char *past_key;
     const char *past_value;
     const char *weights;
@@ -46,8 +43,6 @@ struct run_arguments {
     const char *segments;
     const char *state_in;
     const char *state_out;
-    const char *context;
-    const char *attention;
     const char *heatmap;
     const char *query_labels;
     const char *key_labels;

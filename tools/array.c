@@ -73,16 +73,17 @@ void array_swap_bytes(struct array *array)
     }
 }
 
-void array_write_float32(const struct array *array, FILE *stream)
+void array_write(const struct array *array, FILE *stream)
 {
     int64_t count = array_element_count(array);
+    size_t size = (size_t)attnzoo_dtype_size(array->dtype);
     if (!host_is_big_endian()) {
-        fwrite(array->data, sizeof(float), (size_t)count, stream);
+        fwrite(array->data, size, (size_t)count, stream);
         return;
     }
     const unsigned char *bytes = array->data;
-    for (int64_t index = 0; index < count; index++, bytes += sizeof(float)) {
-        for (size_t byte = sizeof(float); byte > 0; byte--)
+    for (int64_t index = 0; index < count; index++, bytes += size) {
+        for (size_t byte = size; byte > 0; byte--)
             fputc(bytes[byte - 1], stream);
     }
 }

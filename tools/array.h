@@ -38,8 +38,8 @@ int64_t array_integer(const struct array *array, int64_t index);
 /* Turns each element's bytes around. */
 void array_swap_bytes(struct array *array);
 
-/* Writes elements of float32, each with its lowest byte first: files are the same from every machine. */
-void array_write_float32(const struct array *array, FILE *stream);
+/* Writes the elements, each with its lowest byte first: files are the same from every machine. */
+void array_write(const struct array *array, FILE *stream);
 
 /* Takes memory filled in Fortran order, the first axis fastest, to row-major. */
 enum outcome array_reorder_from_fortran(struct array *array, const char *name);

@@ -5,6 +5,7 @@
 #include "describe.h"
 
 #include "shape_text.h"
+#include "slot_files.h"
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -42,6 +43,15 @@ void print_mechanisms(void)
     }
 }
 
+/* What there is to say of an item beyond its summary: what holds integers is rare. */
+static const char *remark_on(const char *mechanism, int32_t item, int32_t index)
+{
+    bool is_optional = strcmp(text_of(mechanism, item, index, ATTNZOO_FIELD_REQUIRED), "no") == 0;
+    if (strcmp(text_of(mechanism, item, index, ATTNZOO_FIELD_TYPE), "integer") == 0)
+        return is_optional ? " (integers, optional)" : " (integers)";
+    return is_optional ? " (optional)" : "";
+}
+
 static void print_shaped_items(const char *mechanism, int32_t item, const char *title)
 {
     int32_t count = attnzoo_item_count(mechanism, item);
@@ -57,10 +67,9 @@ static void print_shaped_items(const char *mechanism, int32_t item, const char *
         if (attnzoo_item_text(mechanism, item, index, ATTNZOO_FIELD_NAME) == NULL)
             continue;
         is_any = true;
-        bool is_optional = strcmp(text_of(mechanism, item, index, ATTNZOO_FIELD_REQUIRED), "no") == 0;
         printf("  %-*s  %-*s  %s%s\n", name_width, text_of(mechanism, item, index, ATTNZOO_FIELD_NAME), shape_width,
                text_of(mechanism, item, index, ATTNZOO_FIELD_SHAPE),
-               text_of(mechanism, item, index, ATTNZOO_FIELD_SUMMARY), is_optional ? " (optional)" : "");
+               text_of(mechanism, item, index, ATTNZOO_FIELD_SUMMARY), remark_on(mechanism, item, index));
     }
     if (!is_any)
         printf("  none\n");
@@ -103,8 +112,15 @@ static const struct {
     {"F", "filters"},
     {"W", "width of a filter, odd"},
     {"P", "rows of the position table"},
+    {"S", "positions (at least M)"},
+    {"K", "Gaussians"},
     {"T", "keys kept in the state"},
-    {"k", "largest distance told apart"},
+    {"k", "largest distance told apart, or moved by"},
+    {"R", "columns of a head that are turned"},
+    {"buckets", "ranges of distances"},
+    {"Hr", "heads that read"},
+    {"Hw", "heads that write (H is Hr + Hw)"},
+    {"C", "width of the memory"},
 };
 
 static bool uses_letter(const char *mechanism, const char *letter)
@@ -176,7 +192,8 @@ static void print_synopsis(const char *mechanism)
     for (int32_t index = 0; index < inputs; index++) {
         const char *name = text_of(mechanism, ATTNZOO_ITEM_INPUT, index, ATTNZOO_FIELD_NAME);
         if (strcmp(text_of(mechanism, ATTNZOO_ITEM_INPUT, index, ATTNZOO_FIELD_REQUIRED), "yes") == 0)
-            printf(" --%s F", name);
+            printf(" %s%s%sF", slot_dashes(ATTNZOO_ITEM_INPUT, name), name,
+                   strcmp(slot_dashes(ATTNZOO_ITEM_INPUT, name), "--") == 0 ? " " : "=");
     }
     bool needs_weights = false;
     for (int32_t index = 0; index < attnzoo_item_count(mechanism, ATTNZOO_ITEM_PARAMETER); index++)
@@ -191,10 +208,12 @@ enum outcome describe_for_run(const char *mechanism)
     if (outcome != OUTCOME_OK)
         return outcome;
     print_synopsis(mechanism);
-    print_shaped_items(mechanism, ATTNZOO_ITEM_INPUT, "Inputs, each by the option of its name");
+    print_shaped_items(mechanism, ATTNZOO_ITEM_INPUT,
+                       "Inputs (--input NAME=F; --query F is short for --input query=F, and so on)");
     print_options(mechanism);
     print_shaped_items(mechanism, ATTNZOO_ITEM_PARAMETER, "Parameters (--weights)");
-    print_shaped_items(mechanism, ATTNZOO_ITEM_OUTPUT, "Outputs, each by the option of its name");
+    print_shaped_items(mechanism, ATTNZOO_ITEM_OUTPUT,
+                       "Outputs (--output NAME=F; --context F is short for --output context=F, and so on)");
     print_shaped_items(mechanism, ATTNZOO_ITEM_STATE, "State (--state-in, --state-out)");
     printf("\n'attnzoo run --help' lists the options that all mechanisms have: masks, positions, the heat map.\n"
            "'attnzoo describe %s' has the formula and the source, and says what the letters in shapes mean.\n",

@@ -3,6 +3,7 @@
  */
 #include "compare.h"
 #include "describe.h"
+#include "glimpse.h"
 #include "run.h"
 #include "spelling.h"
 #include "tensor_list.h"
@@ -86,14 +87,14 @@ static const struct {
     /* Takes the words behind the name. */
     enum outcome (*act)(int count, char *const *words);
 } commands[] = {
-    {"list", list}, {"describe", describe},       {"run", run},     {"compare", compare},
+    {"list", list}, {"describe", describe},       {"run", run},     {"compare", compare}, {"glimpse", glimpse},
     {"help", help}, {"--version", print_version}, {"--help", help}, {"-h", help},
 };
 
 static enum outcome dispatch(int count, char *const *words)
 {
     if (count == 0)
-        return fail_usage("say what to do: list, describe, run or compare; 'attnzoo --help' tells more");
+        return fail_usage("say what to do: list, describe, run, compare or glimpse; 'attnzoo --help' tells more");
     struct spelling_search search = {.typed = words[0], .length = strlen(words[0])};
     for (size_t index = 0; index < sizeof commands / sizeof *commands; index++) {
         if (strcmp(words[0], commands[index].name) == 0)
@@ -104,7 +105,8 @@ static enum outcome dispatch(int count, char *const *words)
         search.word = "--version";
     if (search.word != NULL)
         return fail_usage("%s: no such command; did you mean %s? 'attnzoo --help' lists all", words[0], search.word);
-    return fail_usage("%s: no such command; there are list, describe, run, compare, help and --version", words[0]);
+    return fail_usage("%s: no such command; there are list, describe, run, compare, glimpse, help and --version",
+                      words[0]);
 }
 
 int main(int argument_count, char **arguments)

@@ -30,15 +30,12 @@ static enum outcome check_type(const struct mask_file *file)
 {
     enum wanted_type wanted = type_wanted_by(file->option);
     int32_t dtype = file->operand->array.dtype;
-    bool is_float = type_is_float(dtype), is_bool = dtype == ATTNZOO_DTYPE_BOOL;
-    if (wanted == WANTED_BOOL ? !is_float : wanted == WANTED_FLOAT ? is_float : !is_float && !is_bool)
+    if (type_fits(dtype, wanted))
         return OUTCOME_OK;
-    const char *allowed = wanted == WANTED_BOOL    ? "bool, int32 or int64"
-                          : wanted == WANTED_FLOAT ? "float32, float16 or bfloat16"
-                                                   : "int32 or int64";
     return fail("--%s %s: the array is %s, must be %s; %s%s", file->option, file->reference, attnzoo_dtype_name(dtype),
-                allowed, type_advice(wanted, is_float, false),
-                is_bool && strcmp(file->option, "bias") == 0 ? "; what may be seen is for --mask" : "");
+                type_names(wanted), type_advice(wanted, type_is_float(dtype), false),
+                dtype == ATTNZOO_DTYPE_BOOL && strcmp(file->option, "bias") == 0 ? "; what may be seen is for --mask"
+                                                                                 : "");
 }
 
 static enum outcome set_from_file(struct mask_operands *operands, const struct mask_file *file)

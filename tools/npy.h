@@ -23,4 +23,7 @@ enum outcome npy_read_header(struct npy_header *header, const char *path);
 /* Writes an array of float32 in format version 1.0, C order. Whether all was written is told by the stream. */
 void npy_write_float32(const struct array *array, FILE *stream);
 
+/* The same for an array of int64. */
+void npy_write_int64(const struct array *array, FILE *stream);
+
 #endif

@@ -5,12 +5,12 @@
 
 #include <inttypes.h>
 
-void npy_write_float32(const struct array *array, FILE *stream)
+static void write_as(const char *descr, const struct array *array, FILE *stream)
 {
     /* Magic, version and length take 10 bytes; with the header they fill a multiple of 64, a line break last. */
     enum { START = 10, ALIGNMENT = 64 };
     char header[512];
-    int length = snprintf(header, sizeof header, "{'descr': '<f4', 'fortran_order': False, 'shape': (");
+    int length = snprintf(header, sizeof header, "{'descr': '%s', 'fortran_order': False, 'shape': (", descr);
     for (int32_t axis = 0; axis < array->rank; axis++)
         length += snprintf(header + length, sizeof header - (size_t)length, "%s%" PRId64 "%s", axis == 0 ? "" : " ",
                            array->shape[axis], axis + 1 < array->rank || array->rank == 1 ? "," : "");
@@ -22,5 +22,15 @@ void npy_write_float32(const struct array *array, FILE *stream)
                                         (unsigned char)(length >> 8)};
     fwrite(start, 1, sizeof start, stream);
     fwrite(header, 1, (size_t)length, stream);
-    array_write_float32(array, stream);
+    array_write(array, stream);
+}
+
+void npy_write_float32(const struct array *array, FILE *stream)
+{
+    write_as("<f4", array, stream);
+}
+
+void npy_write_int64(const struct array *array, FILE *stream)
+{
+    write_as("<i8", array, stream);
 }

@@ -25,22 +25,30 @@ char *reference_path(const char *reference)
     return found == NULL ? strdup(reference) : strndup(reference, (size_t)(found - reference) + strlen(extension));
 }
 
-enum outcome array_read(struct array *array, const char *option, const char *reference)
+enum outcome array_read_as(struct array *array, const char *lead, enum wanted_type wanted, const char *reference)
 {
     *array = (struct array){0};
     progress_set("reading", reference);
     const char *found = strstr(reference, separator);
     if (found == NULL && path_ends_with(reference, extension))
-        return fail_usage("%s%s%s%s: say which tensor, as FILE.safetensors:NAME", option != NULL ? "--" : "",
-                          option != NULL ? option : "", option != NULL ? " " : "", reference);
+        return fail_usage("%s%s: say which tensor, as FILE.safetensors:NAME", lead, reference);
     if (found == NULL)
-        return npy_read(array, reference, type_wanted_by(option));
+        return npy_read(array, reference, wanted);
     char *path = reference_path(reference);
     if (path == NULL)
         return fail("%s: not enough memory", reference);
-    enum outcome outcome = safetensors_read_named(array, path, found + strlen(separator), type_wanted_by(option));
+    enum outcome outcome = safetensors_read_named(array, path, found + strlen(separator), wanted);
     free(path);
     return outcome;
+}
+
+enum outcome array_read(struct array *array, const char *option, const char *reference)
+{
+    enum { LEAD_SIZE = 40 };
+    char lead[LEAD_SIZE] = "";
+    if (option != NULL)
+        snprintf(lead, sizeof lead, "--%s ", option);
+    return array_read_as(array, lead, type_wanted_by(option), reference);
 }
 
 enum outcome operand_read(struct operand *operand, const char *option, const char *reference)

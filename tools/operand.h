@@ -5,6 +5,7 @@
 #define TOOLS_OPERAND_H
 
 #include "array.h"
+#include "type_advice.h"
 
 /* All zero is an operand that was not given and may be freed. */
 struct operand {
@@ -25,6 +26,12 @@ char *reference_path(const char *reference);
  * `option` is the option that names it, NULL for a word that stands by itself.
  */
 enum outcome array_read(struct array *array, const char *option, const char *reference);
+
+/*
+ * The same for an array of which it is known what it must be. `lead` is what stands before the reference on the command
+ * line: "--query ", or "--input seed=".
+ */
+enum outcome array_read_as(struct array *array, const char *lead, enum wanted_type wanted, const char *reference);
 
 /* As array_read(), with a view. */
 enum outcome operand_read(struct operand *operand, const char *option, const char *reference);

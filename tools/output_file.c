@@ -17,7 +17,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { TEMPORARIES_MAX = 8, NAME_ATTEMPTS = 100, LINK_HOPS_MAX = 40 };
+enum { TEMPORARIES_MAX = 32, NAME_ATTEMPTS = 100, LINK_HOPS_MAX = 40 };
 
 static const int ending_signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE};
 enum { ENDING_SIGNAL_COUNT = sizeof ending_signals / sizeof *ending_signals };

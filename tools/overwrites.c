@@ -21,16 +21,24 @@ static enum outcome is_same_file(const struct output_file *file, const char *ref
     return OUTCOME_OK;
 }
 
-enum outcome overwrites_check(const struct output_file *file, const char *option, const struct run_arguments *arguments)
+/* Fails if the file is the one that `reference` names, which the option of the first `length` characters reads. */
+static enum outcome check(const struct output_file *file, const char *lead, const char *option, size_t length,
+                          const char *reference)
+{
+    bool is_same = false;
+    enum outcome outcome = reference == NULL ? OUTCOME_OK : is_same_file(file, reference, &is_same);
+    if (outcome == OUTCOME_OK && is_same)
+        return fail_usage("%s%s: this is the file that --%.*s reads; an output cannot take its place", lead, file->name,
+                          (int)length, option);
+    return outcome;
+}
+
+enum outcome overwrites_check(const struct output_file *file, const char *lead, const struct run_arguments *arguments)
 {
     const struct {
         const char *option;
         const char *reference;
     } inputs[] = {
-        {"query", arguments->inputs[INPUT_QUERY]},
-        {"key", arguments->inputs[INPUT_KEY]},
-        {"value", arguments->inputs[INPUT_VALUE]},
-        {"position", arguments->inputs[INPUT_POSITION]},
         {"past-key", arguments->past_key},
         {"past-value", arguments->past_value},
         {"weights", arguments->weights},
@@ -44,18 +52,18 @@ enum outcome overwrites_check(const struct output_file *file, const char *option
         {"query-labels", arguments->query_labels},
         {"key-labels", arguments->key_labels},
         /* A state may go on in its own file. */
-        {"state-in", strcmp(option, "state-out") == 0 ? NULL : arguments->state_in},
+        {"state-in", strcmp(lead, "--state-out ") == 0 ? NULL : arguments->state_in},
     };
-    for (size_t index = 0; index < sizeof inputs / sizeof *inputs; index++) {
-        bool is_same = false;
-        if (inputs[index].reference == NULL)
-            continue;
-        enum outcome outcome = is_same_file(file, inputs[index].reference, &is_same);
-        if (outcome != OUTCOME_OK)
-            return outcome;
-        if (is_same)
-            return fail_usage("--%s %s: this is the file that --%s reads; an output cannot take its place", option,
-                              file->name, inputs[index].option);
+    enum outcome outcome = OUTCOME_OK;
+    for (int index = 0; index < arguments->inputs.count && outcome == OUTCOME_OK; index++) {
+        const struct slot_file *input = &arguments->inputs.list[index];
+        /* The lead without its dashes, and without the space or the equals sign at its end. */
+        const char *option = input->lead + strlen("--");
+        outcome = check(file, lead, option, strlen(option) - 1, input->file);
     }
-    return OUTCOME_OK;
+    for (size_t index = 0; index < sizeof inputs / sizeof *inputs && outcome == OUTCOME_OK; index++) {
+        const char *option = inputs[index].option;
+        outcome = check(file, lead, option, strlen(option), inputs[index].reference);
+    }
+    return outcome;
 }

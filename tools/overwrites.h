@@ -8,10 +8,9 @@
 #include "output_file.h"
 
 /*
- * Checks that an output, opened already, is none of the files that the arguments name as inputs. `option` is the option
- * that names the output; --state-out may be the same file as --state-in.
+ * Checks that an output, opened already, is none of the files that the arguments name as inputs. `lead` is what stands
+ * before the output on the command line, such as "--context "; --state-out may be the same file as --state-in.
  */
-enum outcome overwrites_check(const struct output_file *file, const char *option,
-                              const struct run_arguments *arguments);
+enum outcome overwrites_check(const struct output_file *file, const char *lead, const struct run_arguments *arguments);
 
 #endif

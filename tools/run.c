@@ -1,17 +1,17 @@
 /*
  * run.c: one forward pass, from files to files: settings, weights, inputs, mask and state into the library, context,
- * attention, heat map and state out of it. It knows no mechanism; what one has, introspection tells.
+ * attention and other outputs, heat map and state out of it. It knows no mechanism; what one has, introspection tells.
  */
 #include "run.h"
 
 #include "attention_picture.h"
 #include "labels.h"
 #include "mask_operands.h"
-#include "npy.h"
 #include "output_file.h"
 #include "overwrites.h"
 #include "progress.h"
 #include "run_inputs.h"
+#include "run_outputs.h"
 #include "run_state.h"
 #include "settings.h"
 #include "timing.h"
@@ -21,7 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { OUTPUT_COUNT = 2, TIMING_LINE_SIZE = 200 };
+enum { TIMING_LINE_SIZE = 200 };
 
 /* Everything that a run holds; all zero is nothing and may be freed. */
 struct run {
@@ -34,12 +34,12 @@ struct run {
     struct labels query_labels;
     struct labels key_labels;
     attnzoo_executor *executor;
-    /* By ATTNZOO_OUTPUT_ place; the attention has no view where it is not wanted. */
-    struct operand outputs[OUTPUT_COUNT];
-    struct output_file context_file;
-    struct output_file attention_file;
-    struct output_file heat_map_file;
-    struct output_file state_file;
+    struct run_outputs outputs;
+    /* [file_count] those of the outputs in the order given, then the two below, which may not have been asked for. */
+    struct output_file *files;
+    int file_count;
+    struct output_file *heat_map_file;
+    struct output_file *state_file;
     char timing_line[TIMING_LINE_SIZE];
 };
 
@@ -56,6 +56,8 @@ static enum outcome check_inputs(struct run *run)
 {
     const struct run_arguments *arguments = run->arguments;
     enum outcome outcome = run_inputs_check(arguments);
+    if (outcome == OUTCOME_OK)
+        outcome = run_outputs_check(arguments);
     if (outcome == OUTCOME_OK)
         outcome = run_state_check(arguments);
     return outcome == OUTCOME_OK ? rename_rules_read(&run->renames, arguments->renames, arguments->rename_count)
@@ -76,26 +78,38 @@ static enum outcome prepare_module(struct run *run)
     return outcome == OUTCOME_OK ? settings_judge(attnzoo_module_prepare(run->module), arguments) : outcome;
 }
 
+/* Opens a file that is none of those that are read, and none of those that were opened before. */
+static enum outcome open_output(const struct run *run, struct output_file *file, const char *lead, const char *name)
+{
+    enum outcome outcome = output_file_open(file, name);
+    if (outcome == OUTCOME_OK)
+        outcome = overwrites_check(file, lead, run->arguments);
+    for (const struct output_file *other = run->files; other < file && outcome == OUTCOME_OK; other++) {
+        if (output_file_is_same(other, file))
+            outcome = fail_usage("%s: two outputs cannot go to one file", name);
+    }
+    return outcome;
+}
+
 /* This early, so that a long run does not end at a folder that cannot be written. */
 static enum outcome open_outputs(struct run *run)
 {
-    struct output_file *const files[] = {&run->context_file, &run->attention_file, &run->heat_map_file,
-                                         &run->state_file};
     const struct run_arguments *arguments = run->arguments;
-    const char *const names[] = {arguments->context, arguments->attention, arguments->heatmap, arguments->state_out};
-    const char *const options[] = {"context", "attention", "heatmap", "state-out"};
+    const struct slot_files *outputs = &arguments->outputs;
+    int count = outputs->count + 2;
+    run->files = calloc((size_t)count, sizeof *run->files);
+    if (run->files == NULL)
+        return fail("not enough memory");
+    run->file_count = count;
+    run->heat_map_file = &run->files[outputs->count];
+    run->state_file = &run->files[outputs->count + 1];
     enum outcome outcome = OUTCOME_OK;
-    for (size_t index = 0; index < sizeof files / sizeof files[0] && outcome == OUTCOME_OK; index++) {
-        if (names[index] == NULL)
-            continue;
-        outcome = output_file_open(files[index], names[index]);
-        if (outcome == OUTCOME_OK)
-            outcome = overwrites_check(files[index], options[index], arguments);
-        for (size_t earlier = 0; earlier < index && outcome == OUTCOME_OK; earlier++) {
-            if (output_file_is_same(files[earlier], files[index]))
-                outcome = fail_usage("%s: two outputs cannot go to one file", names[index]);
-        }
-    }
+    for (int index = 0; index < outputs->count && outcome == OUTCOME_OK; index++)
+        outcome = open_output(run, &run->files[index], outputs->list[index].lead, outputs->list[index].file);
+    if (outcome == OUTCOME_OK && arguments->heatmap != NULL)
+        outcome = open_output(run, run->heat_map_file, "--heatmap ", arguments->heatmap);
+    if (outcome == OUTCOME_OK && arguments->state_out != NULL)
+        outcome = open_output(run, run->state_file, "--state-out ", arguments->state_out);
     return outcome;
 }
 
@@ -112,25 +126,11 @@ static enum outcome make_state(struct run *run)
     return run_state_make(&run->state, run->module, run->arguments, &run->inputs);
 }
 
-static enum outcome make_output(struct run *run, int32_t place, const char *name)
-{
-    struct operand *output = &run->outputs[place];
-    int32_t rank;
-    int64_t shape[ATTNZOO_RANK_MAX];
-    enum outcome outcome =
-        check_library(attnzoo_module_output_shape(run->module, run->inputs.views, run->inputs.place_count,
-                                                  run->state.state, place, &rank, shape),
-                      run->arguments->mechanism);
-    if (outcome == OUTCOME_OK)
-        outcome = array_allocate(&output->array, ATTNZOO_DTYPE_FLOAT32, rank, shape, name);
-    return outcome == OUTCOME_OK ? operand_make_view(output, name) : outcome;
-}
-
 /* Once it is known how many there must be, but before the computation, which may take long. */
 static enum outcome read_labels(struct run *run)
 {
     const struct run_arguments *arguments = run->arguments;
-    const struct array *attention = &run->outputs[ATTNZOO_OUTPUT_ATTENTION].array;
+    const struct array *attention = run_outputs_array(&run->outputs, arguments->mechanism, "attention");
     enum outcome outcome = OUTCOME_OK;
     /* What has fewer axes is no picture, as is said when it is to be drawn. */
     if (attention->rank < 2)
@@ -146,21 +146,16 @@ static enum outcome read_labels(struct run *run)
 
 static enum outcome make_outputs(struct run *run)
 {
-    enum outcome outcome = make_output(run, ATTNZOO_OUTPUT_CONTEXT, "context");
-    bool wants_attention = run->arguments->attention != NULL || run->arguments->heatmap != NULL;
-    if (outcome == OUTCOME_OK && wants_attention)
-        outcome = make_output(run, ATTNZOO_OUTPUT_ATTENTION, "attention");
+    enum outcome outcome = run_outputs_make(&run->outputs, run->module, run->arguments, &run->inputs, run->state.state);
     return outcome == OUTCOME_OK ? read_labels(run) : outcome;
 }
 
 static attnzoo_status call_forward(void *context)
 {
     struct run *run = context;
-    attnzoo_tensor *outputs[OUTPUT_COUNT];
-    for (int place = 0; place < OUTPUT_COUNT; place++)
-        outputs[place] = run->outputs[place].view;
     return attnzoo_module_forward_slots(run->module, run->executor, run->inputs.views, run->inputs.place_count,
-                                        run->masks.mask, run->state.state, outputs, OUTPUT_COUNT);
+                                        run->masks.mask, run->state.state, run->outputs.views,
+                                        run->outputs.place_count);
 }
 
 /* Each repetition starts from the state that the first call started from, and so ends where that one did. */
@@ -184,35 +179,27 @@ static enum outcome compute(struct run *run)
 
 static enum outcome write_heat_map(struct run *run)
 {
-    if (run->heat_map_file.stream == NULL)
+    if (run->heat_map_file->stream == NULL)
         return OUTCOME_OK;
     const struct attention_picture picture = {
         .mechanism = run->arguments->mechanism,
-        .attention = &run->outputs[ATTNZOO_OUTPUT_ATTENTION].array,
-        .has_batches = run_inputs_have_batches(&run->inputs, run->arguments->mechanism),
+        .attention = run_outputs_array(&run->outputs, run->arguments->mechanism, "attention"),
+        .has_batches = run_inputs_size(&run->inputs, run->arguments->mechanism, "B") >= 0,
         .query_lengths = &run->masks.query_lengths.array,
         .key_lengths = &run->masks.key_lengths.array,
         .query_labels = run->query_labels.texts,
         .key_labels = run->key_labels.texts,
     };
-    enum outcome outcome = attention_picture_write(&picture, run->heat_map_file.stream);
-    return outcome == OUTCOME_OK ? output_file_finish(&run->heat_map_file) : outcome;
-}
-
-static enum outcome write_array(struct output_file *file, const struct array *array)
-{
-    if (file->stream == NULL)
-        return OUTCOME_OK;
-    npy_write_float32(array, file->stream);
-    return output_file_finish(file);
+    enum outcome outcome = attention_picture_write(&picture, run->heat_map_file->stream);
+    return outcome == OUTCOME_OK ? output_file_finish(run->heat_map_file) : outcome;
 }
 
 static enum outcome write_state(struct run *run)
 {
-    if (run->state_file.stream == NULL)
+    if (run->state_file->stream == NULL)
         return OUTCOME_OK;
-    enum outcome outcome = run_state_write(&run->state, run->arguments->mechanism, run->state_file.stream);
-    return outcome == OUTCOME_OK ? output_file_finish(&run->state_file) : outcome;
+    enum outcome outcome = run_state_write(&run->state, run->arguments->mechanism, run->state_file->stream);
+    return outcome == OUTCOME_OK ? output_file_finish(run->state_file) : outcome;
 }
 
 /*
@@ -222,34 +209,32 @@ static enum outcome write_state(struct run *run)
 static enum outcome write_outputs(struct run *run)
 {
     progress_set("writing", NULL);
-    enum outcome outcome = write_array(&run->context_file, &run->outputs[ATTNZOO_OUTPUT_CONTEXT].array);
-    if (outcome == OUTCOME_OK)
-        outcome = write_array(&run->attention_file, &run->outputs[ATTNZOO_OUTPUT_ATTENTION].array);
+    const struct slot_files *outputs = &run->arguments->outputs;
+    enum outcome outcome = OUTCOME_OK;
+    for (int index = 0; index < outputs->count && outcome == OUTCOME_OK; index++)
+        outcome =
+            run_outputs_write(&run->outputs, run->arguments->mechanism, outputs->list[index].name, &run->files[index]);
     if (outcome == OUTCOME_OK)
         outcome = write_heat_map(run);
     if (outcome == OUTCOME_OK)
         outcome = write_state(run);
-    struct output_file *const files[] = {&run->context_file, &run->attention_file, &run->heat_map_file,
-                                         &run->state_file};
-    for (size_t index = 0; index < sizeof files / sizeof files[0] && outcome == OUTCOME_OK; index++)
-        outcome = output_file_commit(files[index]);
+    for (int index = 0; index < run->file_count && outcome == OUTCOME_OK; index++)
+        outcome = output_file_commit(&run->files[index]);
     return outcome;
 }
 
 static void run_free(struct run *run)
 {
-    output_file_discard(&run->context_file);
-    output_file_discard(&run->attention_file);
-    output_file_discard(&run->heat_map_file);
-    output_file_discard(&run->state_file);
+    for (int index = 0; index < run->file_count; index++)
+        output_file_discard(&run->files[index]);
+    free(run->files);
     attnzoo_executor_destroy(run->executor);
     run_state_free(&run->state);
     mask_operands_free(&run->masks);
     run_inputs_free(&run->inputs);
     labels_free(&run->query_labels);
     labels_free(&run->key_labels);
-    for (int place = 0; place < OUTPUT_COUNT; place++)
-        operand_free(&run->outputs[place]);
+    run_outputs_free(&run->outputs);
     attnzoo_module_destroy(run->module);
     rename_rules_free(&run->renames);
 }

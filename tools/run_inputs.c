@@ -1,5 +1,5 @@
 /*
- * run_inputs.c: matches --query, --key, ... with a mechanism's inputs by name, and reads them.
+ * run_inputs.c: matches the files given with a mechanism's inputs by name, and reads them.
  */
 #include "run_inputs.h"
 
@@ -8,16 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The place of the input that an option is named after, -1 if the mechanism has none. */
-static int32_t find_place(const char *mechanism, int input)
+static const char *input_text(const char *mechanism, int32_t place, int32_t field)
 {
-    int32_t count = attnzoo_item_count(mechanism, ATTNZOO_ITEM_INPUT);
-    for (int32_t place = 0; place < count; place++) {
-        const char *name = attnzoo_item_text(mechanism, ATTNZOO_ITEM_INPUT, place, ATTNZOO_FIELD_NAME);
-        if (name != NULL && strcmp(name, input_option_names[input]) == 0)
-            return place;
-    }
-    return -1;
+    return attnzoo_item_text(mechanism, ATTNZOO_ITEM_INPUT, place, field);
 }
 
 /*
@@ -26,94 +19,124 @@ static int32_t find_place(const char *mechanism, int input)
  */
 static bool takes_past(const char *mechanism)
 {
-    const int inputs[] = {INPUT_KEY, INPUT_VALUE};
-    for (size_t index = 0; index < sizeof inputs / sizeof *inputs; index++) {
-        int32_t place = find_place(mechanism, inputs[index]);
-        const char *shape = attnzoo_item_text(mechanism, ATTNZOO_ITEM_INPUT, place, ATTNZOO_FIELD_SHAPE);
-        if (shape_text_rank(shape) != 4)
+    static const char *const names[] = {"key", "value"};
+    for (size_t index = 0; index < sizeof names / sizeof *names; index++) {
+        int32_t place = slot_place(mechanism, ATTNZOO_ITEM_INPUT, names[index]);
+        if (shape_text_rank(input_text(mechanism, place, ATTNZOO_FIELD_SHAPE)) != 4)
             return false;
     }
     return true;
 }
 
-enum outcome run_inputs_check(const struct run_arguments *arguments)
+static enum outcome check_past(const struct run_arguments *arguments)
 {
     const char *mechanism = arguments->mechanism;
-    for (int input = 0; input < INPUT_OPTION_COUNT; input++) {
-        int32_t place = find_place(mechanism, input);
-        bool is_given = arguments->inputs[input] != NULL;
-        if (is_given && place < 0)
-            return fail_usage("--%s: %s has no such input", input_option_names[input], mechanism);
-        const char *required = attnzoo_item_text(mechanism, ATTNZOO_ITEM_INPUT, place, ATTNZOO_FIELD_REQUIRED);
-        if (!is_given && required != NULL && strcmp(required, "yes") == 0)
-            return fail_usage("--%s is missing: %s needs it", input_option_names[input], mechanism);
-    }
-    if (arguments->past_key != NULL && !takes_past(mechanism))
+    if (arguments->past_key == NULL)
+        return OUTCOME_OK;
+    if (!takes_past(mechanism))
         return fail_usage("--past-key: %s takes no past", mechanism);
+    if (slot_files_find(&arguments->inputs, "key") == NULL || slot_files_find(&arguments->inputs, "value") == NULL)
+        return fail_usage("--past-key and --past-value need --key and --value, which they stand in front of");
     return OUTCOME_OK;
 }
 
-/* Reads an input, behind the past of the option `past_option` where `past` names one. */
-static enum outcome read_input(struct operand *operand, const char *option, const char *reference,
-                               const char *past_option, const char *past)
+enum outcome run_inputs_check(const struct run_arguments *arguments)
+{
+    const char *mechanism = arguments->mechanism;
+    enum outcome outcome = slot_files_check(&arguments->inputs, mechanism);
+    int32_t count = attnzoo_item_count(mechanism, ATTNZOO_ITEM_INPUT);
+    for (int32_t place = 0; place < count && outcome == OUTCOME_OK; place++) {
+        const char *name = input_text(mechanism, place, ATTNZOO_FIELD_NAME);
+        const char *required = input_text(mechanism, place, ATTNZOO_FIELD_REQUIRED);
+        bool is_required = required != NULL && strcmp(required, "yes") == 0;
+        if (is_required && slot_files_find(&arguments->inputs, name) == NULL)
+            outcome =
+                fail_usage("%s%s is missing: %s needs it", slot_dashes(ATTNZOO_ITEM_INPUT, name), name, mechanism);
+    }
+    return outcome == OUTCOME_OK ? check_past(arguments) : outcome;
+}
+
+/* Puts the array of `past`, which an option of that name reads, in front of the one that is there. */
+static enum outcome join_past(struct operand *operand, const char *reference, const char *option, const char *past)
 {
     if (past == NULL)
-        return operand_read(operand, option, reference);
-    struct array front = {0}, back = {0};
-    enum outcome outcome = array_read(&front, past_option, past);
-    if (outcome == OUTCOME_OK)
-        outcome = array_read(&back, option, reference);
+        return OUTCOME_OK;
+    struct array front = {0}, back = operand->array;
+    operand->array = (struct array){0};
+    enum outcome outcome = array_read(&front, option, past);
     if (outcome == OUTCOME_OK)
         outcome = array_join_rows(&operand->array, &front, past, &back, reference);
-    if (outcome == OUTCOME_OK)
-        outcome = operand_make_view(operand, reference);
     array_free(&front);
     array_free(&back);
     return outcome;
 }
 
+/* The library's message for this would know nothing of the file. */
+static enum outcome check_type(const struct array *array, const struct slot_file *input, enum wanted_type wanted)
+{
+    if (type_fits(array->dtype, wanted))
+        return OUTCOME_OK;
+    return fail("%s%s: the array is %s, must be %s; %s", input->lead, input->file, attnzoo_dtype_name(array->dtype),
+                type_names(wanted), type_advice(wanted, type_is_float(array->dtype), false));
+}
+
+static enum outcome read_input(struct operand *operand, const struct slot_file *input, int32_t place,
+                               const struct run_arguments *arguments)
+{
+    const char *mechanism = arguments->mechanism;
+    enum wanted_type wanted = slot_type(mechanism, ATTNZOO_ITEM_INPUT, place);
+    struct array *array = &operand->array;
+    enum outcome outcome = array_read_as(array, input->lead, wanted, input->file);
+    if (outcome == OUTCOME_OK)
+        outcome = check_type(array, input, wanted);
+    if (outcome == OUTCOME_OK && strcmp(input->name, "key") == 0)
+        outcome = join_past(operand, input->file, "past-key", arguments->past_key);
+    if (outcome == OUTCOME_OK && strcmp(input->name, "value") == 0)
+        outcome = join_past(operand, input->file, "past-value", arguments->past_value);
+    /* What has one axis of one element may leave it out, too. */
+    if (outcome == OUTCOME_OK && array->rank == 0 &&
+        strcmp(input_text(mechanism, place, ATTNZOO_FIELD_SHAPE), "[1]") == 0) {
+        array->rank = 1;
+        array->shape[0] = 1;
+    }
+    return outcome == OUTCOME_OK ? operand_make_view(operand, input->file) : outcome;
+}
+
 enum outcome run_inputs_read(struct run_inputs *inputs, const struct run_arguments *arguments)
 {
-    inputs->place_count = attnzoo_item_count(arguments->mechanism, ATTNZOO_ITEM_INPUT);
+    int32_t count = attnzoo_item_count(arguments->mechanism, ATTNZOO_ITEM_INPUT);
+    inputs->operands = calloc((size_t)count + 1, sizeof *inputs->operands);
     /* Pointers are what it holds. NOLINTNEXTLINE(bugprone-sizeof-expression) */
-    inputs->views = calloc((size_t)inputs->place_count + 1, sizeof *inputs->views);
-    if (inputs->views == NULL)
+    inputs->views = calloc((size_t)count + 1, sizeof *inputs->views);
+    if (inputs->operands == NULL || inputs->views == NULL)
         return fail("not enough memory");
+    inputs->place_count = count;
     enum outcome outcome = OUTCOME_OK;
-    for (int input = 0; input < INPUT_OPTION_COUNT && outcome == OUTCOME_OK; input++) {
-        if (arguments->inputs[input] == NULL)
-            continue;
-        struct operand *operand = &inputs->operands[input];
-        const char *past = NULL, *past_option = NULL;
-        if (input == INPUT_KEY) {
-            past = arguments->past_key;
-            past_option = "past-key";
-        } else if (input == INPUT_VALUE) {
-            past = arguments->past_value;
-            past_option = "past-value";
-        }
-        outcome = read_input(operand, input_option_names[input], arguments->inputs[input], past_option, past);
-        inputs->views[find_place(arguments->mechanism, input)] = operand->view;
+    for (int index = 0; index < arguments->inputs.count && outcome == OUTCOME_OK; index++) {
+        const struct slot_file *input = &arguments->inputs.list[index];
+        int32_t place = slot_place(arguments->mechanism, ATTNZOO_ITEM_INPUT, input->name);
+        outcome = read_input(&inputs->operands[place], input, place, arguments);
+        inputs->views[place] = inputs->operands[place].view;
     }
     return outcome;
 }
 
-bool run_inputs_have_batches(const struct run_inputs *inputs, const char *mechanism)
+int64_t run_inputs_size(const struct run_inputs *inputs, const char *mechanism, const char *axis)
 {
-    int32_t place = find_place(mechanism, INPUT_QUERY);
-    const char *shape = attnzoo_item_text(mechanism, ATTNZOO_ITEM_INPUT, place, ATTNZOO_FIELD_SHAPE);
-    return inputs->operands[INPUT_QUERY].array.rank == shape_text_rank(shape);
-}
-
-int64_t run_inputs_batch(const struct run_inputs *inputs, const char *mechanism)
-{
-    return run_inputs_have_batches(inputs, mechanism) ? inputs->operands[INPUT_QUERY].array.shape[0] : 1;
+    for (int32_t place = 0; place < inputs->place_count; place++) {
+        const struct array *array = &inputs->operands[place].array;
+        int32_t from_end = shape_text_axis_from_end(input_text(mechanism, place, ATTNZOO_FIELD_SHAPE), axis);
+        if (inputs->views[place] != NULL && from_end >= 0)
+            return from_end < array->rank ? array->shape[array->rank - 1 - from_end] : -1;
+    }
+    return -1;
 }
 
 void run_inputs_free(struct run_inputs *inputs)
 {
-    for (int input = 0; input < INPUT_OPTION_COUNT; input++)
-        operand_free(&inputs->operands[input]);
+    for (int32_t place = 0; place < inputs->place_count; place++)
+        operand_free(&inputs->operands[place]);
+    free(inputs->operands);
     free(inputs->views);
     *inputs = (struct run_inputs){0};
 }

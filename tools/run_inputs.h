@@ -9,8 +9,8 @@
 
 /* All zero is nothing and may be freed. */
 struct run_inputs {
-    struct operand operands[INPUT_OPTION_COUNT];
-    /* [place_count] as the mechanism has them; NULL where nothing was given. */
+    /* [place_count] as the mechanism has them, and the views for the library: NULL where nothing was given. */
+    struct operand *operands;
     const attnzoo_tensor **views;
     int32_t place_count;
 };
@@ -21,11 +21,11 @@ enum outcome run_inputs_check(const struct run_arguments *arguments);
 /* Reads the inputs and puts the past in front of key and value. */
 enum outcome run_inputs_read(struct run_inputs *inputs, const struct run_arguments *arguments);
 
-/* Whether the query came with all the axes that the mechanism names for it, of which the first counts batches. */
-bool run_inputs_have_batches(const struct run_inputs *inputs, const char *mechanism);
-
-/* B: the size of the query's batch axis, 1 where it has none. */
-int64_t run_inputs_batch(const struct run_inputs *inputs, const char *mechanism);
+/*
+ * The size of the axis that introspection calls `axis`, of the first input given that has one; -1 where none has, or
+ * where that input came without it, as leading axes may be left out.
+ */
+int64_t run_inputs_size(const struct run_inputs *inputs, const char *mechanism, const char *axis);
 
 void run_inputs_free(struct run_inputs *inputs);
 

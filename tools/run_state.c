@@ -90,15 +90,6 @@ static int64_t loaded_length(const struct operand *fields, const char *mechanism
     return 0;
 }
 
-/* How many keys the call brings. */
-static int64_t new_key_count(const char *mechanism, const struct run_inputs *inputs)
-{
-    const char *shape = attnzoo_item_text(mechanism, ATTNZOO_ITEM_INPUT, ATTNZOO_INPUT_KEY, ATTNZOO_FIELD_SHAPE);
-    const struct array *key = &inputs->operands[INPUT_KEY].array;
-    int32_t from_end = shape_text_axis_from_end(shape, "M");
-    return from_end >= 0 && from_end < key->rank ? key->shape[key->rank - 1 - from_end] : 0;
-}
-
 static enum outcome fill(struct run_state *state, const struct operand *fields, const char *mechanism, const char *path)
 {
     int32_t count = attnzoo_item_count(mechanism, ATTNZOO_ITEM_STATE);
@@ -118,8 +109,10 @@ static enum outcome create(struct run_state *state, const attnzoo_module *module
                            const struct run_inputs *inputs, int64_t loaded)
 {
     const char *option = arguments->state_in != NULL ? "--state-in" : "--state-out";
-    int64_t batch = run_inputs_batch(inputs, arguments->mechanism), capacity;
-    if (__builtin_add_overflow(loaded, new_key_count(arguments->mechanism, inputs), &capacity))
+    int64_t batch = run_inputs_size(inputs, arguments->mechanism, "B");
+    int64_t brought = run_inputs_size(inputs, arguments->mechanism, "M"), capacity;
+    batch = batch < 0 ? 1 : batch;
+    if (__builtin_add_overflow(loaded, brought < 0 ? 0 : brought, &capacity))
         return fail("%s: too many keys", option);
     enum outcome outcome = check_library(attnzoo_state_create(&state->state, module, batch, capacity), option);
     if (outcome == OUTCOME_OK && arguments->is_timed)

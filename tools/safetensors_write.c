@@ -54,6 +54,6 @@ enum outcome safetensors_write_float32(const struct array *arrays, const char *c
         fputc(' ', stream);
     free(header);
     for (int32_t index = 0; index < count; index++)
-        array_write_float32(&arrays[index], stream);
+        array_write(&arrays[index], stream);
     return OUTCOME_OK;
 }

@@ -23,6 +23,21 @@ bool type_is_float(int32_t dtype)
     return dtype == ATTNZOO_DTYPE_FLOAT32 || dtype == ATTNZOO_DTYPE_FLOAT16 || dtype == ATTNZOO_DTYPE_BFLOAT16;
 }
 
+bool type_fits(int32_t dtype, enum wanted_type wanted)
+{
+    bool is_float = type_is_float(dtype);
+    if (wanted == WANTED_FLOAT)
+        return is_float;
+    return !is_float && (wanted == WANTED_BOOL || dtype != ATTNZOO_DTYPE_BOOL);
+}
+
+const char *type_names(enum wanted_type wanted)
+{
+    if (wanted == WANTED_FLOAT)
+        return "float32, float16 or bfloat16";
+    return wanted == WANTED_BOOL ? "bool, int32 or int64" : "int32 or int64";
+}
+
 const char *type_advice(enum wanted_type wanted, bool is_float, bool with_pytorch)
 {
     /* Numbers that somebody gives for a mask may be meant to be added. */

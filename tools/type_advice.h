@@ -14,6 +14,12 @@ enum wanted_type type_wanted_by(const char *option);
 
 bool type_is_float(int32_t dtype);
 
+/* Whether an array of this type is one of those wanted; a mask may also be of integers. */
+bool type_fits(int32_t dtype, enum wanted_type wanted);
+
+/* The types that are wanted, in words. */
+const char *type_names(enum wanted_type wanted);
+
 /* What saves an array of numbers as the type that is wanted: in NumPy, and in PyTorch also where it says so. */
 const char *type_advice(enum wanted_type wanted, bool is_float, bool with_pytorch);
 

@@ -16,6 +16,7 @@ static const struct usage_entry commands[] = {
     {"describe MECHANISM", "formula, options, parameters, inputs, outputs and state"},
     {"run MECHANISM ...", "computes context, attention weights, a heat map"},
     {"compare A B", "how far two arrays are apart"},
+    {"glimpse KIND ...", "arrays of text, pictures and sound; attention drawn on one"},
     {"help [COMMAND]", "this text, or that of a command, as COMMAND --help"},
     {"--version", "the version, and what the library is built with"},
     END,
@@ -37,10 +38,11 @@ static const char *const overview_examples[] = {
 };
 
 static const struct usage_entry inputs[] = {
-    {"--query F", "what is looked for; required, as are --key and --value"},
+    {"--query F", "what is looked for; required, as --key and --value are by most mechanisms"},
     {"--key F", "what it is found by"},
     {"--value F", "what is found"},
     {"--position F", "the position table, where the mechanism has one"},
+    {"--input NAME=F", "any input by its name; --query F is short for --input query=F; once for each"},
     {"--past-key F", "put in front of the key; where keys are [B, G, M, D]"},
     {"--past-value F", "put in front of the value"},
     {"--state-in F", "a .safetensors file, the state to go on from: a cache of keys and values, or an alignment"},
@@ -93,6 +95,7 @@ static const struct usage_entry positions[] = {
 static const struct usage_entry outputs[] = {
     {"--context F", "the result; required"},
     {"--attention F", "the weight of each key for each query"},
+    {"--output NAME=F", "any output by its name, as far as the mechanism has it; once for each"},
     {"--state-out F", "a .safetensors file, the state after the call; may be that of --state-in"},
     {"--heatmap F",
      "a .png file, a picture of the attention, a panel a head: the first 32 heads, or of several batches the first 8 "
@@ -198,15 +201,86 @@ static const char *const compare_examples[] = {
     NULL,
 };
 
+static const struct usage_entry glimpse_kinds[] = {
+    {"text FILE", "text in UTF-8: a glimpse a letter; a byte order mark and a line break at the end are left out"},
+    {"image FILE",
+     "a PNG: a glimpse a tile, rows of tiles from the top; colours from 0 to 1, what is transparent on white"},
+    {"audio FILE", "a WAV, or what else libsndfile reads: a glimpse a window; samples from -1 to 1"},
+    {"draw FILE",
+     "draws attention to the tiles of a PNG over it: each tile in the colour of its weight, as in heat maps, the "
+     "mean where tiles overlap; no weight is dark, the highest is bright"},
+    END,
+};
+
+static const struct usage_entry glimpse_text[] = {
+    {"--alphabet TEXT", "the letters, in the order of their indices; required"},
+    {"--other WHAT", "what another letter is: refuse (an error, the default), zero (a row of zeros), or an index"},
+    {"--table F", "[L, E]: each letter becomes its row of this table, in the place of a row of zeros with a 1"},
+    END,
+};
+
+static const struct usage_entry glimpse_image[] = {
+    {"--tile H,W", "height and width of a tile, in pixels; required, also by draw"},
+    {"--step H,W", "how far apart tiles are, down and across; as --tile if not given; also of draw"},
+    {"--grey", "grey alone, so that E is H W and not 3 H W"},
+    END,
+};
+
+static const struct usage_entry glimpse_audio[] = {
+    {"--window N", "samples of a window; required"},
+    {"--hop N", "how far apart windows are; as --window if not given"},
+    {"--mono", "the mean of all channels, so that E is N and not N times their number"},
+    END,
+};
+
+static const struct usage_entry glimpse_edges[] = {
+    {"--edge drop|pad", "tiles and windows that pass the end are dropped (default), or padded"},
+    {"--padding X", "with what; 0 if not given; not of draw"},
+    END,
+};
+
+static const struct usage_entry glimpse_draw[] = {
+    {"--attention F", "[M], [N, M], [H, N, M] or [B, H, N, M], M the number of tiles; required"},
+    {"--query I", "the weights of query I, from 0; the mean over all if not given"},
+    {"--head I", "the same for heads; it is always the mean over batches"},
+    END,
+};
+
+static const struct usage_entry glimpse_output[] = {
+    {"--output F", "a .npy file [N, E] of float32; of draw a .png file; required"},
+    {"--help", "this text; so does -h"},
+    {"--", "the end of the options"},
+    END,
+};
+
+static const struct usage_section glimpse_sections[] = {
+    {"Kinds", glimpse_kinds},           {"Of text", glimpse_text},
+    {"Of images", glimpse_image},       {"Of audio", glimpse_audio},
+    {"At the edge", glimpse_edges},     {"Of draw", glimpse_draw},
+    {"What comes out", glimpse_output}, END,
+};
+
+static const char *const glimpse_examples[] = {
+    "attnzoo glimpse text words.txt --alphabet abcdefghijklmnopqrstuvwxyz \\",
+    "    --other zero --output letters.npy",
+    "attnzoo glimpse image picture.png --tile 8,8 --grey --output tiles.npy",
+    "attnzoo glimpse audio speech.wav --window 400 --hop 160 --output F.npy",
+    "attnzoo run scaled_dot_product --query tiles.npy --key tiles.npy \\",
+    "    --value tiles.npy --context context.npy --attention attention.npy",
+    "attnzoo glimpse draw picture.png --attention attention.npy --tile 8,8 \\",
+    "    --query 0 --output drawn.png",
+    NULL,
+};
+
 const struct usage_page usage_pages[] = {
     {NULL, "attnzoo: attention from files to files, with the mechanisms of libattnzoo.", NULL, 24, overview_sections,
      "Exit status: 0 success, 2 the command line is wrong, 1 something else is, and a line on standard error says what "
      "and where; 1 also where the arrays of 'compare' differ.",
      overview_examples},
-    {"run", "Computes attention.", "attnzoo run MECHANISM --query F --key F --value F --context F [OPTION]...", 22,
+    {"run", "Computes attention.", "attnzoo run MECHANISM --query F [--key F] [--value F] --context F [OPTION]...", 22,
      run_sections,
      "An input F is a .npy file or FILE.safetensors:NAME, and --name=VALUE is --name VALUE. Outputs are .npy files of "
-     "float32, a state is a .safetensors file of float32; each appears whole at the end, or the older file stays as it "
+     "float32, or of int64 where they are integers; a state is a .safetensors file of float32; each appears whole at the end, or the older file stays as it "
      "was. No output may be a file that is read, but for the state.",
      run_examples},
     {"describe", "Prints what a mechanism computes, and its options, parameters, inputs, outputs and state.",
@@ -220,5 +294,12 @@ const struct usage_page usage_pages[] = {
      "Prints the largest absolute and relative difference between two arrays and where they are, and says whether all "
      "elements agree.",
      "attnzoo compare A B [OPTION]...", 26, compare_sections, NULL, compare_examples},
+    {"glimpse",
+     "Turns text, pictures and sound into arrays [N, E] of N glimpses, as attention takes them; or draws attention on "
+     "a "
+     "picture.",
+     "attnzoo glimpse KIND FILE [OPTION]... --output F", 20, glimpse_sections,
+     "The output appears whole at the end, or the older file stays as it was; it may not be a file that is read.",
+     glimpse_examples},
     {NULL, NULL, NULL, 0, NULL, NULL, NULL},
 };

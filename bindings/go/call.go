@@ -10,10 +10,11 @@ import "C"
 import "runtime"
 
 // Call is what goes into a call of a [Module] and where the results go. Inputs and outputs may be float32, Float16 or
-// BFloat16, with any strides; leading axes of size 1 (batch, heads) may be left out. [Describe] tells which of them a
-// mechanism has, with their shapes.
+// BFloat16, or int32 or int64 where [Describe] says "integer", with any strides; leading axes of size 1 (batch, heads) may
+// be left out. [Describe] tells which of them a mechanism has, with their shapes.
 type Call struct {
-	// Query is what is looked for, Key what it is found by, and Value what is found.
+	// Query is what is looked for, Key what it is found by, and Value what is found. Some mechanisms can do without a key
+	// or a value.
 	Query, Key, Value Tensor
 	// Position is the table of positions of relative_multi_head; see [FillSinusoidalPositions].
 	Position Tensor
@@ -107,7 +108,7 @@ func (m *Module) OutputShape(call Call, output string) ([]int, error) {
 	defer m.mutex.RUnlock()
 	place, ok := indexOf(m.mechanism, C.ATTNZOO_ITEM_OUTPUT, output)
 	if !ok {
-		return nil, failure(UnknownName, "%s has no output %q", m.mechanism, output)
+		return nil, unknown(m.mechanism, "output", output, C.ATTNZOO_ITEM_OUTPUT)
 	}
 	var packed views
 	if err := m.packInputs(&call, &packed); err != nil {
@@ -149,7 +150,7 @@ func (m *Module) packNamed(packed *views, item int, tensors map[string]Tensor) e
 	for name, tensor := range tensors {
 		place, ok := indexOf(m.mechanism, item, name)
 		if !ok {
-			return failure(UnknownName, "%s has no %s %q", m.mechanism, what, name)
+			return unknown(m.mechanism, what, name, item)
 		}
 		if place >= C.ATTNZOO_GO_SLOTS {
 			return failure(Unsupported, "%s is in place %d; this package has %d", name, place, C.ATTNZOO_GO_SLOTS)

@@ -7,6 +7,8 @@ package attnzoo
 */
 import "C"
 
+import "strings"
+
 // Description is what a mechanism is and has.
 type Description struct {
 	// Name is what [NewModule] takes; Summary is one line of English, Formula what is computed, Source the papers.
@@ -20,7 +22,8 @@ type Description struct {
 type Item struct {
 	// Name is the name by which functions take it; Summary is one line of English.
 	Name, Summary string
-	// Type is an option's: "float", "int", "bool" or "choice"; then its default, and the values it takes.
+	// Type is an option's: "float", "int", "bool" or "choice"; then its default, and the values it takes. Of an input, an
+	// output or a field of states it is "float" (float32, Float16 or BFloat16) or "integer" (int32 or int64).
 	Type, Default, Bounds string
 	// Shape is such as "[B, H, N, D]".
 	Shape string
@@ -89,6 +92,15 @@ func indexOf(mechanism string, item int, name string) (int, bool) {
 		}
 	}
 	return 0, false
+}
+
+// unknown is the error for a name that the mechanism does not have: it lists those there are.
+func unknown(mechanism, what, name string, item int) error {
+	var names []string
+	for _, known := range items(mechanism, item) {
+		names = append(names, known.Name)
+	}
+	return failure(UnknownName, "%s has no %s %q; it has %s", mechanism, what, name, strings.Join(names, ", "))
 }
 
 func itemCount(mechanism string, item int) int {

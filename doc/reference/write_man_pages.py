@@ -140,8 +140,8 @@ def constants(header):
         lines += body(comment.paragraphs)
         if code.startswith("enum"):
             lines.append(".Bl -tag -width Ds")
-            for text, name, value in re.findall(r"/\*\* ((?:(?!\*/).)*) \*/\s*(ATTNZOO_\w+) = (\w+)", code, re.DOTALL):
-                lines += [f".It Dv {name} No = {value}", *lines_of(" ".join(re.sub(r"\n\s*\*", " ", text).split()))]
+            for text, name, value in re.findall(r"/\*\* ((?:(?!\*/).)*) \*/\s*(ATTNZOO_\w+) = (-?\w+)", code, re.DOTALL):
+                lines += [f".It Dv {name} No = {escape(value)}", *lines_of(" ".join(re.sub(r"\n\s*\*", " ", text).split()))]
             lines.append(".El")
         else:
             lines += [".Bd -literal", *(escape(line) for line in code.splitlines()), ".Ed"]

@@ -9,7 +9,8 @@
  *   attnzoo_state     what a mechanism carries from one call to the next        attnzoo/state.h
  *   attnzoo_executor  threads and scratch memory                                attnzoo/executor.h
  *
- * Views also come from and go to DLPack tensors (attnzoo/dlpack.h).
+ * Views also come from and go to DLPack tensors (attnzoo/dlpack.h), and text, images, video and audio become sequences of
+ * glimpses (attnzoo/glimpse.h).
  *
  * Every mechanism is used the same way: query, key, value, mask and state go in; the context and, where
  * asked for, the attention come out.
@@ -39,6 +40,7 @@
 
 #include "dlpack.h"
 #include "executor.h"
+#include "glimpse.h"
 #include "introspection.h"
 #include "mask.h"
 #include "merge.h"

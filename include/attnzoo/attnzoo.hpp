@@ -9,6 +9,7 @@
  *   attnzoo::input_views            views that are handed over by place            attnzoo/cpp/argument.hpp
  *   attnzoo::state                  what is carried from one call to the next      attnzoo/cpp/state.hpp
  *   attnzoo::executor               threads and scratch memory                     attnzoo/cpp/executor.hpp
+ *   attnzoo::glimpse_...            sequences of text, images, video, audio      attnzoo/cpp/glimpse.hpp
  *   attnzoo::error, out_of_memory   what a call throws                             attnzoo/cpp/error.hpp
  *
  *   attnzoo::module layer("scaled_dot_product");
@@ -38,6 +39,7 @@
 #include "cpp/argument.hpp"
 #include "cpp/error.hpp"
 #include "cpp/executor.hpp"
+#include "cpp/glimpse.hpp"
 #include "cpp/mask.hpp"
 #include "cpp/module.hpp"
 #include "cpp/state.hpp"

@@ -17,11 +17,11 @@ enum {
     ATTNZOO_ITEM_OPTION = 1,
     /** Parameters (weights): NAME, SUMMARY, SHAPE, REQUIRED. */
     ATTNZOO_ITEM_PARAMETER = 2,
-    /** Inputs by ATTNZOO_INPUT_ place: NAME, SUMMARY, SHAPE, REQUIRED. */
+    /** Inputs by ATTNZOO_INPUT_ place: NAME, SUMMARY, SHAPE, REQUIRED, TYPE. */
     ATTNZOO_ITEM_INPUT = 3,
-    /** Outputs by ATTNZOO_OUTPUT_ place: NAME, SUMMARY, SHAPE, REQUIRED. */
+    /** Outputs by ATTNZOO_OUTPUT_ place: NAME, SUMMARY, SHAPE, REQUIRED, TYPE. */
     ATTNZOO_ITEM_OUTPUT = 4,
-    /** What the mechanism's states hold, by field number: NAME, SUMMARY, SHAPE, REQUIRED. */
+    /** What the mechanism's states hold, by field number: NAME, SUMMARY, SHAPE, REQUIRED, TYPE. */
     ATTNZOO_ITEM_STATE = 5
 };
 
@@ -31,7 +31,10 @@ enum {
     ATTNZOO_FIELD_NAME = 0,
     /** One line of English. */
     ATTNZOO_FIELD_SUMMARY = 1,
-    /** An option's type: "float", "int", "bool" or "choice". */
+    /**
+     * An option's type: "float", "int", "bool" or "choice". Of an input, output or state: "float" for float32, float16
+     * or bfloat16, "integer" for int32 or int64.
+     */
     ATTNZOO_FIELD_TYPE = 2,
     /** An option's default, as text; a formula such as "1/sqrt(D)" where it follows from the inputs. */
     ATTNZOO_FIELD_DEFAULT = 3,

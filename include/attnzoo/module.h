@@ -35,7 +35,13 @@ enum {
     /** What is found. */
     ATTNZOO_INPUT_VALUE = 2,
     /** relative_multi_head, flavor=transformer_xl: the table of positions, [P, E] or [B, P, E]. */
-    ATTNZOO_INPUT_POSITION = 3
+    ATTNZOO_INPUT_POSITION = 3,
+    /** multi_head with rotary positions: where each query of the call stands, integers [B, N]. */
+    ATTNZOO_INPUT_QUERY_POSITIONS = 4,
+    /** The same for its keys, integers [B, M]. */
+    ATTNZOO_INPUT_KEY_POSITIONS = 5,
+    /** hard, select=sample: one integer, [1], which tells what is drawn, in place of the option; argmax ignores it. */
+    ATTNZOO_INPUT_SEED = 6
 };
 
 /** Places of the outputs in attnzoo_module_forward_slots(). Later versions add places at the end. */
@@ -45,7 +51,15 @@ enum {
     /** The weight of each key for each query. */
     ATTNZOO_OUTPUT_ATTENTION = 1,
     /** The natural logarithm of the sum of exp(score) over the keys that a query sees. */
-    ATTNZOO_OUTPUT_LOG_SUM_EXP = 2
+    ATTNZOO_OUTPUT_LOG_SUM_EXP = 2,
+    /** hard: the number of the key that was chosen, integers [B, H, N], [B, N] with one head; -1 for none. */
+    ATTNZOO_OUTPUT_INDEX = 3,
+    /** hard: the natural logarithm of the probability that the key had which was chosen; float32, shaped likewise; 0
+     * for a query that sees no key. */
+    ATTNZOO_OUTPUT_LOG_PROBABILITY = 4,
+    /** hard: the entropy of the probabilities that the key was chosen by, in nats; float32, shaped likewise; 0 for a
+     * query that sees no key. */
+    ATTNZOO_OUTPUT_ENTROPY = 5
 };
 
 /**
@@ -147,7 +161,13 @@ ATTNZOO_API attnzoo_status attnzoo_module_output_shape(const attnzoo_module *mod
  *   multi_head           query [B, N, Eq], key [B, M, Ek], value [B, M, Ev], which query_proj, key_proj and value_proj
  *                        project and split into heads of D and Dv; the same score in each head; contexts joined,
  *                        [B, N, H*Dv], and, where it is set, taken through out_proj (section 3.2.2 there). One view
- *                        given for all three inputs, or for key and value, is projected in one product.
+ *                        given for all three inputs, or for key and value, is projected in one product. rotary: q_i
+ *                        and k_j are turned by their positions first, columns (a, b) of a head by the angle p
+ *                        base^(-2i/R) (Su et al. 2021, arXiv 2104.09864, equation 34); relative_buckets: score_ij + b_h
+ *                        of the bucket that j - i is in (Raffel et al. 2020, arXiv 1910.10683, section 2.1); sink: one
+ *                        more score in each softmax of head h, which has no value, so that a row of A adds up to less
+ *                        than 1. Query i stands where the mask says, at M - N + i by default, key j at j, cached keys
+ *                        being counted.
  *   relative_multi_head  as multi_head. flavor=transformer_xl: score_ij = s ((q_i + u) . k_j + (q_i + v) . r_ij), r_ij
  *                        from pos_proj of row M - 1 - (M - N + i - j) of the input `position` (Dai et al. 2019, arXiv
  *                        1901.02860, section 3.3). flavor=shaw: score_ij = s q_i . (k_j + aK_c), context_i = sum_j A_ij
@@ -159,6 +179,33 @@ ATTNZOO_API attnzoo_status attnzoo_module_output_shape(const attnzoo_module *mod
  *                        U f_j + b) + b_w), f = conv(alignment_t-1); alignment_t = softmax(e + biases), or smoothing,
  *                        over all keys; context_t = sum_j alignment_tj v_j, head by head, [B, N, H*Dv] (Chorowski et
  *                        al. 2015, arXiv 1506.07503, equations 5 to 9).
+ *   general              inputs as additive; score_ij = s q_i^T Wa k_j, c tanh(score / c) with softcap c; context = A V,
+ *                        [B, N, Ev] (Luong et al. 2015, arXiv 1508.04025, equation 8).
+ *   concat               inputs as additive; score_ij = v . tanh(Wa [q_i; k_j] + b) + b_v; context = A V, [B, N, Ev]
+ *                        (the same equation).
+ *   hard                 inputs as additive; score_ij = s q_i . k_j, or additive's; one key j* a query and head is
+ *                        chosen, the likeliest by softmax(score + biases) or one drawn with that probability; context_i
+ *                        = v_j*, [B, N, H*Dv]; attention is 1 there and 0 elsewhere (Xu et al. 2015, arXiv 1502.03044,
+ *                        section 4.1). Outputs ATTNZOO_OUTPUT_INDEX (int32 or int64; -1 where nothing is seen),
+ *                        ATTNZOO_OUTPUT_LOG_PROBABILITY and ATTNZOO_OUTPUT_ENTROPY (float32) [B, H, N], or [B, N] with
+ *                        one head; input ATTNZOO_INPUT_SEED (one integer, [1]).
+ *   location             query h [B, N, Eq], value [B, M, Ev], no key; u = j + first_position. flavor=gaussian_mixture, the
+ *                        N queries being steps in order: (a, b, c) = W h_t + bias, kappa_t = kappa_t-1 + exp(c),
+ *                        phi(t, u) = sum_k exp(a_k - exp(b_k) (kappa_k - u)^2), context_t = sum_u phi(t, u) v_u
+ *                        (Graves 2013, arXiv 1308.0850, equations 46 to 51). flavor=position: A = softmax(Wa h + biases).
+ *                        flavor=local_p: p = S sigmoid(v_p . tanh(W_p h)), A = softmax(Wa h + biases) exp(-2 (u - p)^2
+ *                        / D^2) for the u within D of p (Luong et al. 2015, arXiv 1508.04025, equations 8 to 10).
+ *   customizing          query [B, N, Eq], N steps in order, value [B, M, Ev], no key; in each head x_j = Wv v_j + U f_j +
+ *                        b, f = conv(alignment_t-1); alignment_t = softmax(s (Wq q_t + bq) . x + biases); context_t =
+ *                        sum_j alignment_tj x_j, joined, [B, N, H*D] (github.com/sooftware/attentions).
+ *   introspective        query [B, N, Eq], what a controller says in N steps in order; value [B, M, C], the memory
+ *                        before the first one; key is not read and may be NULL. For each of H heads, wc(i) =
+ *                        softmax_i(beta cos(k, M(i))), wg = g wc + (1 - g) w_t-1, w~(i) = sum_j wg(j) s(i - j) modulo
+ *                        M, w(i) = w~(i)^gamma / sum_j w~(j)^gamma, with k, beta, g, s, gamma from linear layers of
+ *                        the query; heads that write make M(i) (1 - w(i) e) + w(i) a of M(i); context_t = sum_i w(i)
+ *                        M(i) of those that read, head by head, [B, N, Hr*C] (Graves et al. 2014, arXiv 1410.5401,
+ *                        equations 2 to 9). Takes no mask but lengths. With a state that holds a memory, value is not
+ *                        read and may be NULL.
  *
  * @param module     a prepared module; only read.
  * @param executor   threads and scratch memory; NULL runs the call in the calling thread, with memory
@@ -166,15 +213,15 @@ ATTNZOO_API attnzoo_status attnzoo_module_output_shape(const attnzoo_module *mod
  * @param query      as above. float32, float16 or bfloat16, any strides, as are key and value. Leading axes of size 1
  *                   (batch, heads) may be left out: for scaled_dot_product [H, N, D] and [N, D] are fine, for the
  *                   others [N, Eq].
- * @param key        as above.
- * @param value      as above.
+ * @param key        as above; NULL, or anything with as many rows as value, where the mechanism reads no key.
+ * @param value      as above; NULL where the mechanism can do without.
  * @param mask       what may be seen, and biases; NULL hides nothing. With a key/value cache its M is that of all keys.
  * @param state      carried from call to call; NULL for a call by itself. See attnzoo/state.h.
  * @param context    output: as above, float32, float16 or bfloat16. Any strides that nest: sorted by size, each
  *                   passes all that the smaller ones reach (transposed, sliced, reversed and interleaved views do;
  *                   others are refused even where no element repeats). Leading axes of size 1 may be left out.
- * @param attention  output: [B, H, N, M]; [B, N, M] with the option average_heads, and for additive and location_aware
- *                   with one head. As context; NULL if it is not wanted. Without it no N x M memory is used or
+ * @param attention  output: [B, H, N, M]; [B, N, M] with the option average_heads, for location, and for additive,
+ *                   location_aware and customizing with one head. As context; NULL if it is not wanted. Without it no N x M memory is used or
  *                   written, and never any for each hidden unit or position of a pair.
  * Inputs of 16 bits are widened and all arithmetic is float32; outputs of 16 bits are rounded to nearest.
  * N = 0 or B = 0 does nothing (but that a cache keeps the keys); M = 0 gives context 0. Rows of key and value that no
@@ -197,7 +244,10 @@ ATTNZOO_API attnzoo_status attnzoo_module_forward(const attnzoo_module *module, 
 /**
  * As attnzoo_module_forward(), with inputs and outputs by place, for those beyond query, key, value, context
  * and attention. scaled_dot_product has one more output, ATTNZOO_OUTPUT_LOG_SUM_EXP: [B, H, N], float32.
- * relative_multi_head with flavor=transformer_xl has one more input, ATTNZOO_INPUT_POSITION.
+ * relative_multi_head with flavor=transformer_xl has one more input, ATTNZOO_INPUT_POSITION. multi_head with rotary has
+ * two more, ATTNZOO_INPUT_QUERY_POSITIONS [B, N] and ATTNZOO_INPUT_KEY_POSITIONS [B, M] ([N] and [M] for all batches),
+ * int32 or int64, for rotary alone; M counts the keys of the call. With rotary_cos and rotary_sin a position that is not
+ * one of their rows is INVALID_ARGUMENT, and the message names it; that of a row which need not be read is not looked at.
  *
  * @param inputs        [input_count] views by ATTNZOO_INPUT_ place, NULL where there is none.
  * @param input_count   how many places the array has; places beyond count as NULL.

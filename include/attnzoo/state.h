@@ -1,6 +1,7 @@
 /*
  * attnzoo/state.h: states. A state is what a mechanism carries from one forward call to the next: a key/value
- * cache (multi_head, relative_multi_head) or the alignment of a recurrent mechanism (location_aware).
+ * cache (multi_head, relative_multi_head), the alignment of a recurrent mechanism (location_aware), or a memory and
+ * where its heads are (introspective).
  *
  *   attnzoo_state_create     for calls of one module, with room for so many keys
  *   attnzoo_module_forward   reads the state and continues it, any number of times
@@ -18,9 +19,13 @@
  * N1 + N2: to the bit, unless causal, window or query lengths let them see other keys, which are then projected in
  * products of another size and differ by rounding.
  *
+ * A memory belongs to one sequence: the first call takes it from `value`, later ones from the state, and `value` may be
+ * left out. Two calls of N1 and N2 steps give the same, to the bit, as one of N1 + N2.
+ *
  * What a state holds can be read and written field by field. Fields are numbered; attnzoo_item_text() with
  * ATTNZOO_ITEM_STATE tells their names and shapes: `key` [B, G, T, D] and `value` [B, G, T, Dv], or
- * `alignment` and `cumulative` [B, H, M].
+ * `alignment` and `cumulative` [B, H, M], or `memory` [B, 1, M, C] and `weights` [B, H, M]. A field whose shape has no
+ * keys, as `kappa` [B, K] of location, is there in an empty state, too, and holds zeros.
  */
 #ifndef ATTNZOO_STATE_H
 #define ATTNZOO_STATE_H

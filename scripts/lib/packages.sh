@@ -108,6 +108,8 @@ need_to_build() {
     need library openblas libopenblas-dev "for the products of matrices"
     need library jansson libjansson-dev "to read .safetensors files"
     need library gdlib libgd-dev "to draw heat maps"
+    need library libpng libpng-dev "to read pictures"
+    need library sndfile libsndfile1-dev "to read sound"
 }
 
 need_to_test_python() {

@@ -18,7 +18,7 @@ void attnzoo_base_enter(const char *function)
     entered_function = function;
 }
 
-attnzoo_status attnzoo_base_fail(attnzoo_status status, const char *format, ...)
+void attnzoo_base_record(const char *format, ...)
 {
     int used = snprintf(error_text, TEXT_SIZE, "%s: ", entered_function);
     if (used < 0 || used >= TEXT_SIZE)
@@ -27,13 +27,6 @@ attnzoo_status attnzoo_base_fail(attnzoo_status status, const char *format, ...)
     va_start(arguments, format);
     (void)vsnprintf(error_text + used, (size_t)(TEXT_SIZE - used), format, arguments);
     va_end(arguments);
-    return status;
-}
-
-attnzoo_status attnzoo_base_fail_memory(uint64_t bytes)
-{
-    return attnzoo_base_fail(ATTNZOO_STATUS_OUT_OF_MEMORY, "could not get %llu bytes of memory",
-                             (unsigned long long)bytes);
 }
 
 const char *attnzoo_base_error_text(void)

@@ -12,11 +12,18 @@
 /** Forgets the last error of this thread and remembers which public function the next one belongs to. */
 void attnzoo_base_enter(const char *function);
 
-/** Records "function: text" as this thread's error and returns status. The text is cut to what fits. */
-attnzoo_status attnzoo_base_fail(attnzoo_status status, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/** Records "function: text" as this thread's error. The text is cut to what fits. */
+void attnzoo_base_record(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/** Records an error and is its status: a macro, so that compilers and analysers see that what failed is never OK. */
+#define attnzoo_base_fail(status, ...) (attnzoo_base_record(__VA_ARGS__), (status))
 
 /** The same for an allocation of so many bytes that failed. */
-attnzoo_status attnzoo_base_fail_memory(uint64_t bytes);
+static inline attnzoo_status attnzoo_base_fail_memory(uint64_t bytes)
+{
+    return attnzoo_base_fail(ATTNZOO_STATUS_OUT_OF_MEMORY, "could not get %llu bytes of memory",
+                             (unsigned long long)bytes);
+}
 
 /** This thread's error text, "" if there is none. */
 const char *attnzoo_base_error_text(void);

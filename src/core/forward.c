@@ -4,6 +4,15 @@
  */
 #include "core/handles.h"
 
+static attnzoo_status check_type(const struct attnzoo_slot_spec *spec, int32_t dtype)
+{
+    bool fits = spec->is_integer ? attnzoo_base_dtype_is_integer(dtype) : attnzoo_base_dtype_is_float(dtype);
+    ATTNZOO_REQUIRE(fits, ATTNZOO_STATUS_DTYPE_MISMATCH, "%s is %s, must be %s", spec->name,
+                    attnzoo_base_dtype_name(dtype),
+                    spec->is_integer ? "int32 or int64" : "float32, float16 or bfloat16");
+    return ATTNZOO_STATUS_OK;
+}
+
 /* Puts the caller's views in their places. */
 static attnzoo_status gather(const struct attnzoo_slot_spec *specs, int32_t spec_count, const char *kind,
                              const attnzoo_tensor *const *tensors, int32_t tensor_count,
@@ -20,9 +29,9 @@ static attnzoo_status gather(const struct attnzoo_slot_spec *specs, int32_t spec
                         "the mechanism has no %s in place %d", kind, (int)place);
         ATTNZOO_REQUIRE(tensor->kind == ATTNZOO_KIND_TENSOR, ATTNZOO_STATUS_INVALID_ARGUMENT,
                         "%s is not a live tensor handle", specs[place].name);
-        ATTNZOO_REQUIRE(attnzoo_base_dtype_is_float(tensor->view.dtype), ATTNZOO_STATUS_DTYPE_MISMATCH,
-                        "%s is %s, must be float32, float16 or bfloat16", specs[place].name,
-                        attnzoo_base_dtype_name(tensor->view.dtype));
+        attnzoo_status status = check_type(&specs[place], tensor->view.dtype);
+        if (status != ATTNZOO_STATUS_OK)
+            return status;
         views[place] = &tensor->view;
     }
     for (int32_t place = 0; place < spec_count; place++)

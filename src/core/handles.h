@@ -75,6 +75,13 @@ struct attnzoo_executor {
 /** Copies every element of a float view, in order, into compact float32 memory. */
 void attnzoo_core_read_elements(float *destination, const struct attnzoo_view *view);
 
+/** How many keys a field of a state has room for. */
+static inline int64_t attnzoo_core_field_capacity(const struct attnzoo_state_content *content,
+                                                  const struct attnzoo_state_field *field)
+{
+    return field->has_no_keys ? 1 : content->capacity;
+}
+
 /** Checks that a view may be written: not read-only, of floats, no two elements in one place. */
 attnzoo_status attnzoo_core_check_writable(const struct attnzoo_view *view, const char *name);
 

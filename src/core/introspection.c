@@ -97,6 +97,8 @@ static const char *shaped_text(int32_t field, const char *name, const char *shap
 
 static const char *slot_text(const struct attnzoo_slot_spec *slot, int32_t field)
 {
+    if (slot->name != NULL && field == ATTNZOO_FIELD_TYPE)
+        return slot->is_integer ? "integer" : "float";
     return shaped_text(field, slot->name, slot->shape, slot->summary, slot->is_required);
 }
 

@@ -199,8 +199,9 @@ attnzoo_status attnzoo_module_set_parameter(attnzoo_module *module, const char *
     char shape[ATTNZOO_SHAPE_TEXT_SIZE];
     ATTNZOO_REQUIRE(attnzoo_base_dtype_is_float(view->dtype), ATTNZOO_STATUS_DTYPE_MISMATCH,
                     "%s is %s, must be float32, float16 or bfloat16", name, attnzoo_base_dtype_name(view->dtype));
-    ATTNZOO_REQUIRE(view->rank == spec->rank, ATTNZOO_STATUS_SHAPE_MISMATCH, "%s has shape %s, must be %s", name,
-                    attnzoo_base_shape_text(shape, view->rank, view->shape), spec->shape);
+    ATTNZOO_REQUIRE(view->rank == spec->rank || spec->rank == 0, ATTNZOO_STATUS_SHAPE_MISMATCH,
+                    "%s has shape %s, must be %s", name, attnzoo_base_shape_text(shape, view->rank, view->shape),
+                    spec->shape);
     int64_t bytes;
     int64_t count = attnzoo_base_maximum(attnzoo_base_view_element_count(view), 1);
     float *data = attnzoo_base_float_bytes(count, &bytes) ? malloc((size_t)bytes) : NULL;

@@ -21,7 +21,7 @@ static attnzoo_status allocate_field(const struct attnzoo_state_content *content
 {
     int64_t bytes;
     /* The batch comes last: where it is 0, the strides of its entries must fit all the same. */
-    bool fits = attnzoo_base_multiply(content->capacity, (int64_t)sizeof(float), &bytes) &&
+    bool fits = attnzoo_base_multiply(attnzoo_core_field_capacity(content, field), (int64_t)sizeof(float), &bytes) &&
                 attnzoo_base_multiply(bytes, field->columns, &bytes) &&
                 attnzoo_base_multiply(bytes, field->heads, &bytes) &&
                 attnzoo_base_multiply(bytes, content->batch, &bytes) && (uint64_t)bytes <= SIZE_MAX / 2;
@@ -84,8 +84,20 @@ void attnzoo_state_destroy(attnzoo_state *state)
     free(state);
 }
 
+/* What belongs to no key is there also while there are no keys. */
+static void clear_fields_without_keys(struct attnzoo_state_content *content)
+{
+    for (int32_t number = 0; number < content->field_count; number++) {
+        const struct attnzoo_state_field *field = &content->fields[number];
+        size_t count = (size_t)(content->batch * field->heads * field->columns);
+        if (field->has_no_keys && count > 0)
+            memset(field->data, 0, count * sizeof *field->data);
+    }
+}
+
 static void forget(struct attnzoo_state_content *content)
 {
+    clear_fields_without_keys(content);
     content->length = 0;
     content->is_started = false;
     content->has_views = false;
@@ -127,8 +139,10 @@ static void copy_field(struct attnzoo_state_content *destination, const struct a
                        int32_t number)
 {
     const struct attnzoo_state_field *to = &destination->fields[number], *from = &source->fields[number];
-    size_t bytes = (size_t)(source->length * from->columns) * sizeof(float);
-    int64_t step_to = destination->capacity * to->columns, step_from = source->capacity * from->columns;
+    int64_t rows = from->has_no_keys ? 1 : source->length;
+    size_t bytes = (size_t)(rows * from->columns) * sizeof(float);
+    int64_t step_to = attnzoo_core_field_capacity(destination, to) * to->columns;
+    int64_t step_from = attnzoo_core_field_capacity(source, from) * from->columns;
     for (int64_t head = 0; head < source->batch * from->heads && bytes > 0; head++)
         memcpy(to->data + head * step_to, from->data + head * step_from, bytes);
 }

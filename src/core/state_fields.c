@@ -9,6 +9,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+enum { KEY_AXIS = 2 };
+
 static const struct attnzoo_slot_spec *field_spec(const attnzoo_state *state, int32_t field)
 {
     return &state->module->instance.mechanism->state_fields[field];
@@ -19,13 +21,16 @@ static int32_t public_count(const attnzoo_state *state)
     return state->module->instance.mechanism->state_field_count;
 }
 
-/* The shape of a field with so many keys: [B, heads, keys, columns], or [B, heads, keys]. */
+/* The shape of a field with so many keys: [B, heads, keys, columns], or [B, heads, keys]; without keys, if it has none. */
 static int32_t shape_of(const attnzoo_state *state, int32_t number, int64_t length, int64_t *shape)
 {
     const struct attnzoo_state_field *field = &state->content.fields[number];
     const int64_t sizes[] = {state->content.batch, field->heads, length, field->columns};
     memcpy(shape, sizes, sizeof sizes);
-    return field->is_scalar ? 3 : 4;
+    if (!field->has_no_keys)
+        return field->is_scalar ? 3 : 4;
+    shape[KEY_AXIS] = field->columns;
+    return field->is_scalar ? 2 : 3;
 }
 
 /* A view of what a field holds. */
@@ -36,9 +41,11 @@ static struct attnzoo_view stored_view(const struct attnzoo_state_content *conte
     struct attnzoo_view view = {.data = (char *)field->data, .rank = rank, .dtype = ATTNZOO_DTYPE_FLOAT32};
     memcpy(view.shape, shape, (size_t)rank * sizeof *shape);
     /* In this order: room for any number of keys takes no memory where these have no columns. */
-    int64_t per_head = content->capacity * field->columns;
+    int64_t per_head = attnzoo_core_field_capacity(content, field) * field->columns;
     const int64_t strides[] = {field->heads * per_head, per_head, field->columns, 1};
     memcpy(view.strides, strides, sizeof strides);
+    if (field->has_no_keys)
+        view.strides[KEY_AXIS] = 1;
     return view;
 }
 
@@ -120,13 +127,15 @@ static attnzoo_status check_loaded(const attnzoo_state *state, int32_t field, co
     int64_t shape[ATTNZOO_RANK_MAX];
     char has[ATTNZOO_SHAPE_TEXT_SIZE], should[ATTNZOO_SHAPE_TEXT_SIZE];
     int32_t rank = shape_of(state, field, state->content.length, shape);
-    if (*length < 0 && view->rank == rank)
-        *length = view->shape[2];
-    shape[2] = attnzoo_base_maximum(*length, 0);
+    bool has_keys = !state->content.fields[field].has_no_keys;
+    if (has_keys && *length < 0 && view->rank == rank)
+        *length = view->shape[KEY_AXIS];
+    if (has_keys)
+        shape[KEY_AXIS] = attnzoo_base_maximum(*length, 0);
     ATTNZOO_REQUIRE(view->rank == rank && memcmp(view->shape, shape, (size_t)rank * sizeof *shape) == 0,
                     ATTNZOO_STATUS_SHAPE_MISMATCH, "%s has shape %s, must have %s%s", name,
                     attnzoo_base_shape_text(has, view->rank, view->shape), attnzoo_base_shape_text(should, rank, shape),
-                    view->rank == rank ? "" : " with any number of keys");
+                    view->rank == rank || !has_keys ? "" : " with any number of keys");
     ATTNZOO_REQUIRE(*length <= state->content.capacity, ATTNZOO_STATUS_INVALID_ARGUMENT,
                     "%s holds %" PRId64 " keys, the state has room for %" PRId64, name, *length,
                     state->content.capacity);
@@ -157,16 +166,18 @@ attnzoo_status attnzoo_state_set_fields(attnzoo_state *state, const attnzoo_tens
         status = mechanism->state_check(&state->module->instance, is_given);
     if (status != ATTNZOO_STATUS_OK)
         return status;
+    bool has_keys = false;
     for (int32_t field = 0; field < public_count(state); field++) {
         int64_t shape[ATTNZOO_RANK_MAX];
         int32_t rank = shape_of(state, field, length, shape);
         struct attnzoo_view stored = stored_view(content, field, rank, shape);
         /* A field that may be left out starts as the first. */
         copy_rows(&stored, &fields[is_given[field] ? field : 0]->view);
+        has_keys = has_keys || !content->fields[field].has_no_keys;
     }
-    content->length = length;
+    content->length = attnzoo_base_maximum(length, 0);
     /* What an empty state held makes an empty state. */
-    content->is_started = length > 0;
+    content->is_started = length > 0 || !has_keys;
     content->has_views = false;
     return ATTNZOO_STATUS_OK;
 }

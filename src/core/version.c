@@ -28,7 +28,8 @@ const char *attnzoo_version_string(void)
 
 static void write_information(void)
 {
-    snprintf(information, sizeof information, "libattnzoo " VERSION_TEXT "; CPU path %s; %s products; BLAS %s; compiler %s",
+    snprintf(information, sizeof information,
+             "libattnzoo " VERSION_TEXT "; CPU path %s; %s products; BLAS %s; compiler %s",
              attnzoo_cpu_path_name(attnzoo_cpu_path()), attnzoo_blas_work_without_copy() > 0 ? "small" : "large",
              attnzoo_blas_description(), __VERSION__);
 }

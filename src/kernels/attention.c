@@ -58,6 +58,17 @@ static void fetch_masks(const struct attnzoo_attention_worker *worker, const str
                               strip->tile->first_key + strip->first_key, strip->key_count);
 }
 
+/* Turns those of a row's scores that count into weights; returns whether all of them are finite. */
+static bool weigh_row(const struct attnzoo_attention_worker *worker, const struct attnzoo_strip *strip, int64_t row,
+                      struct attnzoo_key_span span)
+{
+    float *weights = attnzoo_attention_row_scores(strip, row) + span.first;
+    int64_t count = span.end - span.first, first_key = strip->tile->first_key + strip->first_key + span.first;
+    bool is_finite = attnzoo_softmax_weigh(&worker->scratch.rows, strip->first_row + row, weights, count);
+    attnzoo_attention_damp(worker, strip->first_row + row, first_key, count, weights);
+    return is_finite;
+}
+
 /*
  * Turns a strip's scores into weights; returns whether all of them are finite. Some rows at a time, so that a CPU finds
  * the largest score of one while it waits for another's; not so many that they leave the first-level cache.
@@ -76,8 +87,7 @@ static bool weigh_strip(const struct attnzoo_attention_worker *worker, const str
             float *scores = attnzoo_attention_row_scores(strip, first + row);
             struct attnzoo_key_span span = spans[row];
             if (!attnzoo_attention_is_empty(span))
-                is_finite &= attnzoo_softmax_weigh(&worker->scratch.rows, strip->first_row + first + row,
-                                                   scores + span.first, span.end - span.first);
+                is_finite &= weigh_row(worker, strip, first + row, span);
             attnzoo_attention_clear_outside(scores, span, strip->key_count);
         }
     }
@@ -128,7 +138,7 @@ static void add_tile(const struct attnzoo_attention_worker *worker, const struct
     bool crosses_frontier = !attnzoo_attention_all_see(worker, tile->first_key, tile->first_key + tile->key_count);
     struct cover cover = {.is_clear = tile_cover == ATTNZOO_TILE_CLEAR,
                           .may_hide = crosses_frontier || tile_cover == ATTNZOO_TILE_MIXED ||
-                                      problem->mask.description->bias.is_set,
+                                      attnzoo_mask_biases_may_hide(&problem->mask),
                           .is_masked = crosses_frontier || problem->mask.is_dense || problem->is_smoothed};
     struct attnzoo_value_tile values = attnzoo_value_tile_open(worker, tile, cover.may_hide);
     struct attnzoo_strip strip = {.tile = tile};

@@ -56,6 +56,13 @@ struct attnzoo_score_source {
     /** Fills a strip's scores, scaled by attnzoo_attention_product_scale() at least: the core sees to a scale of 0. */
     void (*fill)(const struct attnzoo_attention *problem, const struct attnzoo_strip *strip, float *memory);
 
+    /**
+     * Multiplies weights of a query against some keys from first_key on by factors of the source's own, after they have
+     * been summed: what the query's attention adds up to is then less than 1. NULL for none.
+     */
+    void (*damp)(const struct attnzoo_attention *problem, int64_t batch, int64_t query, int64_t first_key,
+                 int64_t count, float *weights);
+
     /*
      * The rest is for a source whose values depend on the pair of query and key: it sums weights in columns of its own
      * behind the context, which the softmax treats alike. NULL, all three, for a source without.
@@ -93,6 +100,10 @@ struct attnzoo_attention {
     float softcap;
     /** Weighs keys by sigmoid(score) over the sum of sigmoids, rather than by exp(score) over the sum of those. */
     bool is_smoothed;
+    /** Weights are exp(score) as they are, not divided by their sum. Not with is_smoothed or averages_heads. */
+    bool is_unnormalised;
+    /** [H]: a score that joins the softmax of each row of the head that sees a key, but has no value; NULL for none. */
+    const float *sinks;
     struct attnzoo_mask_plan mask;
     const struct attnzoo_score_source *source;
     /** The source's own. */

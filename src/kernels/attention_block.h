@@ -89,6 +89,15 @@ struct attnzoo_key_span attnzoo_attention_mask_row(const struct attnzoo_attentio
                                                    const struct attnzoo_strip *strip, int64_t row_in_strip,
                                                    bool is_clear);
 
+/** Damps weights of a row from a key on, if the source does that. */
+static inline void attnzoo_attention_damp(const struct attnzoo_attention_worker *worker, int64_t row, int64_t first_key,
+                                          int64_t count, float *weights)
+{
+    if (worker->problem->source->damp != NULL)
+        worker->problem->source->damp(worker->problem, worker->block.batch, attnzoo_attention_row_query(worker, row),
+                                      first_key, count, weights);
+}
+
 /** Zeros before and after a span of a row of so many scores. */
 void attnzoo_attention_clear_outside(float *scores, struct attnzoo_key_span span, int64_t count);
 

@@ -21,6 +21,7 @@ static void finish_kept_row(const struct attnzoo_attention_worker *worker, int64
         span = (struct attnzoo_key_span){0, 0};
     attnzoo_softmax_finish_weights(&worker->scratch.rows, row, weights + span.first, span.end - span.first,
                                    worker->problem->mask.is_dense);
+    attnzoo_attention_damp(worker, row, span.first, span.end - span.first, weights + span.first);
     attnzoo_attention_clear_outside(weights, span, keys);
     for (int64_t key = 0; isnan(worker->scratch.rows.sum[row]) && key < keys; key++)
         weights[key] = NAN;
@@ -43,6 +44,8 @@ static void weigh_strip_again(const struct attnzoo_attention_worker *worker, con
         struct attnzoo_key_span span = attnzoo_attention_mask_row(worker, strip, i, is_clear);
         attnzoo_softmax_finish_weights(rows, row, scores + span.first, span.end - span.first,
                                        worker->problem->mask.is_dense);
+        attnzoo_attention_damp(worker, row, strip->tile->first_key + strip->first_key + span.first,
+                               span.end - span.first, scores + span.first);
         attnzoo_attention_clear_outside(scores, span, strip->key_count);
         if (isnan(rows->sum[row]))
             has_nan = true;
@@ -137,6 +140,9 @@ void attnzoo_attention_write_outputs(const struct attnzoo_attention_worker *work
     const struct attnzoo_softmax_rows *rows = &worker->scratch.rows;
     int64_t row_count = attnzoo_attention_row_count(worker);
     for (int64_t row = 0; row < row_count; row++) {
+        if (problem->sinks != NULL)
+            attnzoo_softmax_add_sink(rows, row, worker->plan->context_columns,
+                                     problem->sinks[attnzoo_attention_row_head(worker, row)]);
         write_context(worker, row);
         if (problem->wants_log_sum_exp)
             write_log_sum_exp(worker, row);

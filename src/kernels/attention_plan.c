@@ -283,6 +283,7 @@ struct attnzoo_attention_scratch attnzoo_attention_scratch_at(const struct attnz
                                               .rows.context = zone(memory, plan->context_offset),
                                               .rows.maximum = zone(memory, plan->maximum_offset),
                                               .rows.sum = zone(memory, plan->sum_offset),
+                                              .rows.is_unnormalised = plan->problem->is_unnormalised,
                                               .spans = zone(memory, plan->span_offset),
                                               .mask_memory = zone(memory, plan->mask_offset),
                                               .source_memory = zone(memory, plan->source_offset),
@@ -311,6 +312,8 @@ struct attnzoo_softmax_rows attnzoo_attention_partial_at(const struct attnzoo_at
     attnzoo_pool_place(&end, &context, plan->row_count, plan->context_columns, sizeof(float));
     attnzoo_pool_place(&end, &maximum, plan->row_count, 1, sizeof(float));
     attnzoo_pool_place(&end, &sum, plan->row_count, 1, sizeof(double));
-    return (struct attnzoo_softmax_rows){
-        .context = zone(memory, context), .maximum = zone(memory, maximum), .sum = zone(memory, sum)};
+    return (struct attnzoo_softmax_rows){.context = zone(memory, context),
+                                         .maximum = zone(memory, maximum),
+                                         .sum = zone(memory, sum),
+                                         .is_unnormalised = plan->problem->is_unnormalised};
 }

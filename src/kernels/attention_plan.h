@@ -76,6 +76,8 @@ struct attnzoo_softmax_rows {
     float *maximum;
     /** [rows], of exp(score - maximum). Double, so that a million keys add up. */
     double *sum;
+    /** The maxima stay 0, and nothing is divided by the sums. */
+    bool is_unnormalised;
 };
 
 /** A thread's scratch memory, zone by zone. */

@@ -57,7 +57,7 @@ static void solve_item(const void *context, int64_t item, void *scratch)
     const struct attnzoo_location_layers *layers = location->layers;
     int64_t blocks = attnzoo_base_divide_up(location->key_count, KEYS_PER_ITEM);
     int64_t batch = item / blocks, first = item % blocks * KEYS_PER_ITEM;
-    int64_t length = attnzoo_mask_key_length(location->mask, batch);
+    int64_t length = attnzoo_mask_key_length(location->mask, batch / attnzoo_base_maximum(location->heads_apart, 1));
     int64_t keys = attnzoo_base_minimum(KEYS_PER_ITEM, length - first);
     if (keys <= 0)
         return;

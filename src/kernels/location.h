@@ -41,6 +41,8 @@ struct attnzoo_location {
     int32_t source_count;
     int64_t batch_count;
     int64_t head_count;
+    /** More than 1 where the mask's heads each have terms of their own: so many batches here are one of the mask's. */
+    int64_t heads_apart;
     int64_t key_count;
     /** Keys beyond a batch's length count as 0. */
     const struct attnzoo_mask_plan *mask;

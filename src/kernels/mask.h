@@ -38,6 +38,17 @@ struct attnzoo_mask_description {
 
 enum { ATTNZOO_MASK_TENSOR_COUNT = 7 };
 
+/** A bias that is a step function of the distance from query to key: key less the query's position. */
+struct attnzoo_distance_bias {
+    /** [step_count], rising: the first distance of each step; the first step has all smaller ones, too. */
+    const int64_t *first;
+    /** [H, step_count] */
+    const float *values;
+    int64_t step_count;
+    /** Some value is -infinity, which hides. */
+    bool may_hide;
+};
+
 /** The tensors of a description that are set, for overlap checks; returns how many were written. */
 int32_t attnzoo_mask_tensors(const struct attnzoo_mask_description *description,
                              const struct attnzoo_view *views[ATTNZOO_MASK_TENSOR_COUNT]);
@@ -62,6 +73,10 @@ struct attnzoo_mask_plan {
     bool is_dense;
     /** [B, H]: keys outside are hidden from the head, whatever the description says; NULL for none. */
     const struct attnzoo_key_span *head_spans;
+    /** [B, N]: keys outside are hidden from the query, likewise; NULL for none. */
+    const struct attnzoo_key_span *query_spans;
+    /** Added to the scores beside what the description says; NULL for none. */
+    const struct attnzoo_distance_bias *distance_bias;
 };
 
 /**
@@ -71,16 +86,29 @@ struct attnzoo_mask_plan {
 attnzoo_status attnzoo_mask_resolve(struct attnzoo_mask_plan *plan, const struct attnzoo_mask_description *description,
                                     int64_t batch_count, int64_t head_count, int64_t query_count, int64_t key_count);
 
+/** Gives a plan a bias by distance, which must outlive it. */
+void attnzoo_mask_add_distance_bias(struct attnzoo_mask_plan *plan, const struct attnzoo_distance_bias *bias);
+
+/** Whether some bias may be -infinity, which hides. */
+static inline bool attnzoo_mask_biases_may_hide(const struct attnzoo_mask_plan *plan)
+{
+    return plan->description->bias.is_set || (plan->distance_bias != NULL && plan->distance_bias->may_hide);
+}
+
+/** row[i] = the bias by distance of a query and key first_key + i, for plans that have one: mask_distance.c. */
+void attnzoo_mask_fill_distance_row(const struct attnzoo_mask_plan *plan, int64_t batch, int64_t head, int64_t query,
+                                    int64_t first_key, int64_t count, float *row);
+
 /**
  * What positions and lengths leave query i of a batch: neither end ever falls as i grows, but that queries past
  * their length have an empty span.
  */
 struct attnzoo_key_span attnzoo_mask_span(const struct attnzoo_mask_plan *plan, int64_t batch, int64_t query);
 
-/** Whether positions, lengths or spans of heads hide anything: if not, every span is all keys. */
+/** Whether positions, lengths or spans of heads or queries hide anything: if not, every span is all keys. */
 bool attnzoo_mask_has_spans(const struct attnzoo_mask_plan *plan);
 
-/** attnzoo_mask_span() for a head, whose own span counts too. */
+/** attnzoo_mask_span() for a query of a head, whose own spans count too. */
 struct attnzoo_key_span attnzoo_mask_head_span(const struct attnzoo_mask_plan *plan, int64_t batch, int64_t head,
                                                int64_t query);
 

@@ -1,6 +1,7 @@
 /*
  * kernels/mask_apply.c: what a mask does to scores: biases and dense constraints, a row at a time, and whether a
- * tile needs them at all. Positions and lengths are in mask_resolve.c, segments in mask_segments.c.
+ * tile needs them at all. Positions and lengths are in mask_resolve.c, segments in mask_segments.c, biases by distance in
+ * mask_distance.c.
  */
 #include "kernels/mask.h"
 
@@ -138,9 +139,13 @@ void attnzoo_mask_apply(const struct attnzoo_mask_plan *plan, int64_t batch, int
     float lowest = plan->is_dense ? -FLT_MAX : -INFINITY;
     if (description->slopes.is_set)
         apply_linear_bias(plan, batch, head, query, first_key, count, scores);
+    if (plan->distance_bias != NULL) {
+        attnzoo_mask_fill_distance_row(plan, batch, head, query, first_key, count, memory);
+        attnzoo_kernel_vectors()->add_bias(scores, memory, count);
+    }
     if (description->bias.is_set)
         apply_bias(&plan->bias, attnzoo_grid_at(&plan->bias, batch, head, query, first_key), count, scores, memory);
-    if (description->slopes.is_set || description->bias.is_set)
+    if (description->slopes.is_set || plan->distance_bias != NULL || description->bias.is_set)
         lowest = -INFINITY;
     if (description->allowed.is_set && !is_clear) {
         apply_allowed(&plan->allowed, attnzoo_grid_at(&plan->allowed, batch, head, query, first_key), count, lowest,
@@ -167,6 +172,12 @@ bool attnzoo_mask_sees(const struct attnzoo_mask_plan *plan, int64_t batch, int6
     if (description->bias.is_set) {
         float bias;
         attnzoo_kernel_widen(&bias, attnzoo_grid_at(&plan->bias, batch, head, query, key), plan->bias.dtype, 1, 1);
+        if (bias == -INFINITY)
+            return false;
+    }
+    if (plan->distance_bias != NULL) {
+        float bias;
+        attnzoo_mask_fill_distance_row(plan, batch, head, query, key, 1, &bias);
         if (bias == -INFINITY)
             return false;
     }

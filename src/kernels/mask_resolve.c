@@ -99,18 +99,25 @@ bool attnzoo_mask_has_spans(const struct attnzoo_mask_plan *plan)
 {
     const struct attnzoo_mask_description *description = plan->description;
     return description->is_causal || description->window_left >= 0 || description->window_right >= 0 ||
-           description->key_lengths.is_set || description->query_lengths.is_set || plan->head_spans != NULL;
+           description->key_lengths.is_set || description->query_lengths.is_set || plan->head_spans != NULL ||
+           plan->query_spans != NULL;
+}
+
+static struct attnzoo_key_span shared_span(struct attnzoo_key_span left, struct attnzoo_key_span right)
+{
+    return (struct attnzoo_key_span){attnzoo_base_maximum(left.first, right.first),
+                                     attnzoo_base_minimum(left.end, right.end)};
 }
 
 struct attnzoo_key_span attnzoo_mask_head_span(const struct attnzoo_mask_plan *plan, int64_t batch, int64_t head,
                                                int64_t query)
 {
     struct attnzoo_key_span span = attnzoo_mask_span(plan, batch, query);
-    if (plan->head_spans == NULL)
-        return span;
-    const struct attnzoo_key_span *of_head = &plan->head_spans[batch * plan->head_count + head];
-    return (struct attnzoo_key_span){attnzoo_base_maximum(span.first, of_head->first),
-                                     attnzoo_base_minimum(span.end, of_head->end)};
+    if (plan->head_spans != NULL)
+        span = shared_span(span, plan->head_spans[batch * plan->head_count + head]);
+    if (plan->query_spans != NULL)
+        span = shared_span(span, plan->query_spans[batch * plan->query_count + query]);
+    return span;
 }
 
 struct attnzoo_key_span attnzoo_mask_batch_span(const struct attnzoo_mask_plan *plan, int64_t batch)

@@ -120,16 +120,21 @@ static void deal_out(const struct attnzoo_projection *projection, int64_t batch,
     }
 }
 
-void attnzoo_projection_apply(int64_t rows, int64_t inputs, int64_t outputs, const float *x, const float *weight,
-                              const float *bias, float *y)
+static void apply(int64_t rows, int64_t inputs, int64_t outputs, const float *x, const float *weight,
+                  int64_t weight_step, const float *bias, float *y)
 {
-    int64_t step = attnzoo_base_maximum(inputs, 1);
     if (bias == NULL)
         memset(y, 0, (size_t)(rows * outputs) * sizeof *y);
     for (int64_t row = 0; bias != NULL && row < rows; row++)
         memcpy(y + row * outputs, bias, (size_t)outputs * sizeof *y);
-    attnzoo_blas_multiply_transposed_add(rows, outputs, inputs, x, step, weight, step, y,
-                                         attnzoo_base_maximum(outputs, 1));
+    attnzoo_blas_multiply_transposed_add(rows, outputs, inputs, x, attnzoo_base_maximum(inputs, 1), weight, weight_step,
+                                         y, attnzoo_base_maximum(outputs, 1));
+}
+
+void attnzoo_projection_apply(int64_t rows, int64_t inputs, int64_t outputs, const float *x, const float *weight,
+                              const float *bias, float *y)
+{
+    apply(rows, inputs, outputs, x, weight, attnzoo_base_maximum(inputs, 1), bias, y);
 }
 
 static void solve_item(const void *context, int64_t item, void *scratch)
@@ -143,9 +148,10 @@ static void solve_item(const void *context, int64_t item, void *scratch)
     float *packed = scratch, *multiplied = packed + (plan->rows_per_item + SPARE_ROWS) * plan->inputs;
     float *zeros = multiplied + plan->rows_per_item * plan->outputs_per_item;
     memset(zeros, 0, (size_t)outputs * sizeof *zeros);
-    attnzoo_projection_apply(gather(plan, first_row, rows, packed), plan->inputs, outputs, packed,
-                             projection->weight + first_output * plan->inputs,
-                             projection->bias == NULL ? NULL : projection->bias + first_output, multiplied);
+    int64_t step = projection->weight_step > 0 ? projection->weight_step : attnzoo_base_maximum(plan->inputs, 1);
+    apply(gather(plan, first_row, rows, packed), plan->inputs, outputs, packed,
+          projection->weight + first_output * step, step,
+          projection->bias == NULL ? NULL : projection->bias + first_output, multiplied);
     int64_t gathered = 0;
     for (int64_t number = first_row; number < first_row + rows; number++) {
         int64_t batch = number / projection->input.size[ATTNZOO_ROW];

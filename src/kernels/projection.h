@@ -15,8 +15,10 @@ enum { ATTNZOO_PROJECTION_PARTS = 3 };
 struct attnzoo_projection {
     /** [B, 1, N, inputs] */
     struct attnzoo_grid input;
-    /** [outputs, inputs], compact. */
+    /** [outputs, inputs] */
     const float *weight;
+    /** Floats from row to row of the weight; 0 for a compact one. */
+    int64_t weight_step;
     /** [outputs], or NULL. */
     const float *bias;
     /** Where the outputs go, in order: [B, heads, N, columns] each takes heads * columns of them. */

@@ -3,6 +3,9 @@
  *
  * A NaN or +infinity among the scores makes the row's sum NaN, and so everything that is divided by it; a row that has
  * seen nothing has the sum 0. The maximum never is NaN.
+ *
+ * Where weights are not normalised the maximum is 0 throughout: weights are exp(score) itself, too small ones 0 and too
+ * large ones infinite, and a row whose weights are all 0 is one that has seen nothing.
  */
 #include "kernels/softmax.h"
 
@@ -16,7 +19,7 @@ void attnzoo_softmax_start(const struct attnzoo_softmax_rows *rows, int64_t row_
 {
     memset(rows->context, 0, (size_t)(row_count * columns) * sizeof(float));
     for (int64_t row = 0; row < row_count; row++) {
-        rows->maximum[row] = -INFINITY;
+        rows->maximum[row] = rows->is_unnormalised ? 0.0f : -INFINITY;
         rows->sum[row] = 0.0;
     }
 }
@@ -39,6 +42,8 @@ void attnzoo_softmax_meet(const struct attnzoo_softmax_rows *rows, int64_t row, 
                           int64_t count, bool are_saturated)
 {
     const struct attnzoo_vectors *vectors = attnzoo_kernel_vectors();
+    if (rows->is_unnormalised)
+        return;
     float maximum = vectors->maximum(scores, count);
     if (maximum == -INFINITY) {
         /* All hidden, or seen and below the float range. */
@@ -51,7 +56,11 @@ void attnzoo_softmax_meet(const struct attnzoo_softmax_rows *rows, int64_t row, 
 
 bool attnzoo_softmax_weigh(const struct attnzoo_softmax_rows *rows, int64_t row, float *scores, int64_t count)
 {
-    float sum = attnzoo_kernel_vectors()->softmax_weights(scores, count, rows->maximum[row]);
+    const struct attnzoo_vectors *vectors = attnzoo_kernel_vectors();
+    if (rows->is_unnormalised)
+        vectors->exponentials(scores, count);
+    float sum = rows->is_unnormalised ? vectors->sum(scores, count)
+                                      : vectors->softmax_weights(scores, count, rows->maximum[row]);
     rows->sum[row] += sum;
     return isfinite(sum);
 }
@@ -78,6 +87,21 @@ void attnzoo_softmax_merge(const struct attnzoo_softmax_rows *rows, const struct
     }
 }
 
+void attnzoo_softmax_add_sink(const struct attnzoo_softmax_rows *rows, int64_t row, int64_t columns, float score)
+{
+    if (rows->sum[row] == 0.0)
+        return;
+    if (!isnan(score))
+        raise_maximum(rows, row, columns, score);
+    rows->sum[row] += exp((double)score - (double)rows->maximum[row]);
+}
+
+/* What turns a row's sums into its context, and its weights into its attention. */
+static float factor_of(const struct attnzoo_softmax_rows *rows, int64_t row)
+{
+    return rows->is_unnormalised ? 1.0f : (float)(1.0 / rows->sum[row]);
+}
+
 void attnzoo_softmax_finish_context(const struct attnzoo_softmax_rows *rows, int64_t row, const float *context,
                                     float *finished, int64_t columns)
 {
@@ -88,7 +112,7 @@ void attnzoo_softmax_finish_context(const struct attnzoo_softmax_rows *rows, int
     if (sum == 0.0)
         memset(finished, 0, (size_t)columns * sizeof *finished);
     else
-        attnzoo_kernel_vectors()->scale(finished, context, columns, (float)(1.0 / sum));
+        attnzoo_kernel_vectors()->scale(finished, context, columns, factor_of(rows, row));
 }
 
 void attnzoo_softmax_finish_weights(const struct attnzoo_softmax_rows *rows, int64_t row, float *scores, int64_t count,
@@ -100,10 +124,14 @@ void attnzoo_softmax_finish_weights(const struct attnzoo_softmax_rows *rows, int
         memset(scores, 0, (size_t)count * sizeof *scores);
         return;
     }
+    if (rows->is_unnormalised) {
+        vectors->exponentials(scores, count);
+        return;
+    }
     if (!are_saturated && rows->maximum[row] == -FLT_MAX)
         vectors->saturate(scores, count);
     vectors->softmax_weights(scores, count, rows->maximum[row]);
-    vectors->scale(scores, scores, count, (float)(1.0 / sum));
+    vectors->scale(scores, scores, count, factor_of(rows, row));
 }
 
 float attnzoo_softmax_log_sum(const struct attnzoo_softmax_rows *rows, int64_t row)

@@ -31,6 +31,9 @@ void attnzoo_softmax_log_sigmoids(float *scores, int64_t count);
 void attnzoo_softmax_merge(const struct attnzoo_softmax_rows *rows, const struct attnzoo_softmax_rows *part,
                            int64_t row_count, int64_t columns);
 
+/** One more score of a row that has no value. A row that has seen nothing stays as it is. */
+void attnzoo_softmax_add_sink(const struct attnzoo_softmax_rows *rows, int64_t row, int64_t columns, float score);
+
 /** finished [columns] = a row's context divided by its sum; zeros for a row that has seen nothing. The two may be the
  * same. */
 void attnzoo_softmax_finish_context(const struct attnzoo_softmax_rows *rows, int64_t row, const float *context,

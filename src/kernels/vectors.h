@@ -93,6 +93,22 @@ struct attnzoo_vectors {
     /** Whether no value is NaN or infinite. */
     bool (*all_finite)(const float *values, int64_t count);
 
+    /** The sum of the values' squares, by partial sums as sum() has. */
+    float (*sum_of_squares)(const float *values, int64_t count);
+
+    /** values[i] *= factors[i]. */
+    void (*multiply)(float *values, const float *factors, int64_t count);
+
+    /**
+     * values[i] = (values[i] / maximum)^exponent, for maximum > 0, no value above it, and exponent >= 1. With the quotient
+     * q taken as it is, within (8 |exponent ln q| + 4) units of 2^-24 of the result; 0 where that would be subnormal, and
+     * below the normal floats unless exponent is 1. NaN stays.
+     */
+    void (*powers)(float *values, int64_t count, float maximum, float exponent);
+
+    /** values[i] *= 1 - weight * amounts[i]. */
+    void (*erase)(float *values, const float *amounts, int64_t count, float weight);
+
     /** IEEE binary16 and bfloat16 to float32, exactly. */
     void (*widen_float16)(float *destination, const uint16_t *source, int64_t count);
     void (*widen_bfloat16)(float *destination, const uint16_t *source, int64_t count);

@@ -18,11 +18,10 @@ static const float ROUNDING = 12582912.0f;
 static const float LOG2_E = 1.44269504088896341f;
 #if defined(__FMA__)
 static const float LOG2_E_REST = 1.92596303e-8f;
-#else
+#endif
 /* ln 2 in two parts, the first short enough that its product with n is exact. */
 static const float LN2_HIGH = 0.693359375f;
 static const float LN2_LOW = -2.12194440e-4f;
-#endif
 
 /* Below the first, exp is subnormal; below the second, 0; above the third, infinite. */
 static const float SMALLEST_NORMAL_EXPONENT = -87.3365402f;
@@ -433,6 +432,8 @@ static void widen_bfloat16(float *destination, const uint16_t *source, int64_t c
     }
 }
 
+#include "kernels/vectors_weighting.h"
+
 /* Pieces of products whose sums fit the registers: 32 of them with AVX-512, else 16. */
 enum {
     PIECE = 4,
@@ -482,6 +483,10 @@ const struct attnzoo_vectors ATTNZOO_VECTORS_TABLE = {
     .add_linear_bias = add_linear_bias,
     .hide = hide,
     .all_finite = all_finite,
+    .sum_of_squares = sum_of_squares,
+    .multiply = multiply,
+    .powers = powers,
+    .erase = erase,
     .widen_float16 = widen_float16,
     .widen_bfloat16 = widen_bfloat16,
     .few_rows_float32 = {score_float32, add_float32},

@@ -5,8 +5,6 @@
  */
 #include "mechanisms/mechanism.h"
 
-#include "base/checked.h"
-#include "base/error.h"
 #include "mechanisms/similarity.h"
 
 static const struct attnzoo_option_spec options[ATTNZOO_SIMILARITY_OPTION_COUNT] = {
@@ -19,58 +17,20 @@ static const struct attnzoo_option_spec options[ATTNZOO_SIMILARITY_OPTION_COUNT]
 static const struct attnzoo_parameter_spec parameters[] = {ATTNZOO_SIMILARITY_PARAMETERS};
 
 static const struct attnzoo_slot_spec inputs[] = {
-    [ATTNZOO_INPUT_QUERY] = {"query", "[B, N, Eq]", "what is looked for", true},
-    [ATTNZOO_INPUT_KEY] = {"key", "[B, M, Ek]", "what each glimpse offers to be found by", true},
-    [ATTNZOO_INPUT_VALUE] = {"value", "[B, M, Ev]", "what each glimpse gives when it is found", true},
+    [ATTNZOO_INPUT_QUERY] = {"query", "[B, N, Eq]", "what is looked for", true, false},
+    [ATTNZOO_INPUT_KEY] = {"key", "[B, M, Ek]", "what each glimpse offers to be found by", true, false},
+    [ATTNZOO_INPUT_VALUE] = {"value", "[B, M, Ev]", "what each glimpse gives when it is found", true, false},
 };
 
 static const struct attnzoo_slot_spec outputs[] = {
     [ATTNZOO_OUTPUT_CONTEXT] = {"context", "[B, N, Dv]",
-                                "the values, summed by the attention; Dv = Ev without value_proj", true},
-    [ATTNZOO_OUTPUT_ATTENTION] = {"attention", "[B, N, M]", "the weight of each key for each query", false},
+                                "the values, summed by the attention; Dv = Ev without value_proj", true, false},
+    [ATTNZOO_OUTPUT_ATTENTION] = {"attention", "[B, N, M]", "the weight of each key for each query", false, false},
 };
 
 static attnzoo_status prepare(struct attnzoo_instance *instance)
 {
     return attnzoo_similarity_prepare(instance, instance->prepared);
-}
-
-/* Which rows may be read: queries before their length, keys that some query may see. */
-static void set_spans(const struct attnzoo_mask_plan *mask, struct attnzoo_key_span *spans)
-{
-    for (int64_t batch = 0; batch < mask->batch_count; batch++) {
-        spans[batch] = (struct attnzoo_key_span){0, attnzoo_mask_query_length(mask, batch)};
-        spans[mask->batch_count + batch] = attnzoo_mask_batch_span(mask, batch);
-    }
-}
-
-static attnzoo_status run(struct attnzoo_similarity_call *opened)
-{
-    struct attnzoo_attention *problem = &opened->problem;
-    struct attnzoo_attention_plan plan;
-    struct attnzoo_pool_needs needs = {0};
-    struct attnzoo_pool_claim claim;
-    int64_t end = 0, spans_offset, attention_offset, batch_count = problem->query.size[ATTNZOO_BATCH];
-    attnzoo_status status = attnzoo_attention_make_plan(&plan, problem);
-    if (status == ATTNZOO_STATUS_OK)
-        status = attnzoo_similarity_plan(opened, &end, &needs);
-    if (status != ATTNZOO_STATUS_OK)
-        return status;
-    if (!attnzoo_pool_place(&end, &spans_offset, batch_count, 2, sizeof(struct attnzoo_key_span)) ||
-        !attnzoo_pool_place(&end, &attention_offset, plan.shared_bytes, 1, 1))
-        return attnzoo_base_fail_memory(UINT64_MAX);
-    needs.shared_bytes = end;
-    attnzoo_pool_add_needs(&needs, plan.scratch_bytes, plan.threads_wanted);
-    status = attnzoo_pool_claim(&claim, opened->call->pool, &needs);
-    if (status != ATTNZOO_STATUS_OK)
-        return status;
-    struct attnzoo_key_span *spans = (void *)((char *)claim.shared + spans_offset);
-    set_spans(&problem->mask, spans);
-    attnzoo_similarity_point(opened, claim.shared);
-    attnzoo_similarity_project(opened, &claim, spans, spans + batch_count);
-    attnzoo_attention_solve(&plan, &claim, (char *)claim.shared + attention_offset);
-    attnzoo_pool_release(&claim);
-    return ATTNZOO_STATUS_OK;
 }
 
 static attnzoo_status forward(const struct attnzoo_instance *instance, const struct attnzoo_call *call)
@@ -82,7 +42,7 @@ static attnzoo_status forward(const struct attnzoo_instance *instance, const str
         return status;
     opened.problem.attention = opened.attention;
     opened.problem.wants_attention = call->outputs[ATTNZOO_OUTPUT_ATTENTION] != NULL;
-    return run(&opened);
+    return attnzoo_similarity_run(&opened);
 }
 
 const struct attnzoo_mechanism attnzoo_mechanism_additive = {

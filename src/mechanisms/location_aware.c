@@ -16,6 +16,7 @@
 #include "base/error.h"
 #include "kernels/location.h"
 #include "kernels/vectors.h"
+#include "mechanisms/recurrence.h"
 #include "mechanisms/similarity.h"
 
 #include <float.h>
@@ -74,24 +75,25 @@ static const struct attnzoo_parameter_spec parameters[PARAMETER_COUNT] = {
 };
 
 static const struct attnzoo_slot_spec inputs[] = {
-    [ATTNZOO_INPUT_QUERY] = {"query", "[B, N, Eq]", "what is looked for at each of N steps, in order", true},
-    [ATTNZOO_INPUT_KEY] = {"key", "[B, M, Ek]", "what each glimpse offers to be found by", true},
-    [ATTNZOO_INPUT_VALUE] = {"value", "[B, M, Ev]", "what each glimpse gives when it is found", true},
+    [ATTNZOO_INPUT_QUERY] = {"query", "[B, N, Eq]", "what is looked for at each of N steps, in order", true, false},
+    [ATTNZOO_INPUT_KEY] = {"key", "[B, M, Ek]", "what each glimpse offers to be found by", true, false},
+    [ATTNZOO_INPUT_VALUE] = {"value", "[B, M, Ev]", "what each glimpse gives when it is found", true, false},
 };
 
 static const struct attnzoo_slot_spec outputs[] = {
-    [ATTNZOO_OUTPUT_CONTEXT] = {"context", "[B, N, H*Dv]", "the values, summed by the alignments; head by head", true},
-    [ATTNZOO_OUTPUT_ATTENTION] = {"attention", "[B, H, N, M]", "the alignments; [B, N, M] with one head", false},
+    [ATTNZOO_OUTPUT_CONTEXT] = {"context", "[B, N, H*Dv]", "the values, summed by the alignments; head by head", true,
+                                false},
+    [ATTNZOO_OUTPUT_ATTENTION] = {"attention", "[B, H, N, M]", "the alignments; [B, N, M] with one head", false, false},
 };
 
 enum { FIELD_ALIGNMENT, FIELD_CUMULATIVE, FIELD_COUNT, FIELD_KEY = FIELD_COUNT, FIELD_VALUE };
 
 static const struct attnzoo_slot_spec state_fields[FIELD_COUNT] = {
-    [FIELD_ALIGNMENT] = {"alignment", "[B, H, M]", "the last step's alignment", true},
+    [FIELD_ALIGNMENT] = {"alignment", "[B, H, M]", "the last step's alignment", true, false},
     [FIELD_CUMULATIVE] = {"cumulative", "[B, H, M]",
                           "the sum of all alignments, the first included; may be left out with "
                           "feedback=previous",
-                          false},
+                          false, false},
 };
 
 struct prepared {
@@ -199,21 +201,6 @@ struct run {
     struct attnzoo_pool_needs needs;
 };
 
-static attnzoo_status check_state(const struct attnzoo_state_content *state, int64_t batch_count, int64_t key_count)
-{
-    if (state == NULL)
-        return ATTNZOO_STATUS_OK;
-    if (state->batch != batch_count)
-        return attnzoo_shapes_differ("batch sizes", "query", batch_count, "the state", state->batch);
-    if (state->is_started && state->length != key_count)
-        return attnzoo_shapes_differ("numbers of keys", "key", key_count, "the state", state->length);
-    if (key_count <= state->capacity)
-        return ATTNZOO_STATUS_OK;
-    return attnzoo_base_fail(ATTNZOO_STATUS_INVALID_ARGUMENT,
-                             "the state has room for %" PRId64 " keys, but key has %" PRId64, state->capacity,
-                             key_count);
-}
-
 /* Lets keys and values be projected into the state. */
 static void use_state(struct attnzoo_similarity_call *opened, struct attnzoo_state_content *state)
 {
@@ -317,47 +304,15 @@ static void point(struct run *run, char *memory)
     problem->mask.head_spans = NULL;
 }
 
-/* Which rows are still to be made so that a state knows the wanted ones; what it then knows goes to known. */
-static struct attnzoo_key_span unknown_rows(struct attnzoo_key_span wanted, struct attnzoo_key_span *known)
-{
-    bool is_joined = wanted.first >= known->first && wanted.first <= known->end;
-    if (wanted.first >= wanted.end)
-        return wanted;
-    if (!is_joined) {
-        *known = wanted;
-        return wanted;
-    }
-    struct attnzoo_key_span unknown = {known->end, wanted.end};
-    known->end = attnzoo_base_maximum(known->end, wanted.end);
-    return unknown;
-}
-
 /* Projects queries, and those keys and values that some query may see and the state does not know yet. */
 static void project(struct run *run, const struct attnzoo_pool_claim *claim)
 {
-    struct attnzoo_similarity_call *opened = &run->opened;
-    struct attnzoo_state_content *state = opened->call->state;
-    const struct attnzoo_mask_plan *mask = &opened->problem.mask;
-    const struct attnzoo_view *key = opened->call->inputs[ATTNZOO_INPUT_KEY];
-    const struct attnzoo_view *value = opened->call->inputs[ATTNZOO_INPUT_VALUE];
+    const struct attnzoo_call *call = run->opened.call;
     struct attnzoo_key_span *of_queries = (void *)((char *)claim->shared + run->query_spans_offset);
     struct attnzoo_key_span *of_keys = (void *)((char *)claim->shared + run->key_spans_offset);
-    bool is_known = state != NULL && state->has_views && attnzoo_base_views_equal(&state->views[0], key) &&
-                    attnzoo_base_views_equal(&state->views[1], value);
-    for (int64_t batch = 0; batch < mask->batch_count; batch++) {
-        of_queries[batch] = (struct attnzoo_key_span){0, attnzoo_mask_query_length(mask, batch)};
-        of_keys[batch] = attnzoo_mask_batch_span(mask, batch);
-        if (state != NULL && !is_known)
-            state->known[batch] = (struct attnzoo_key_span){0, 0};
-        if (state != NULL)
-            of_keys[batch] = unknown_rows(of_keys[batch], &state->known[batch]);
-    }
-    attnzoo_similarity_project(opened, claim, of_queries, of_keys);
-    if (state == NULL)
-        return;
-    state->views[0] = *key;
-    state->views[1] = *value;
-    state->has_views = true;
+    attnzoo_recurrence_find_rows(call->state, call->inputs[ATTNZOO_INPUT_KEY], call->inputs[ATTNZOO_INPUT_VALUE],
+                                 &run->opened.problem.mask, of_queries, of_keys);
+    attnzoo_similarity_project(&run->opened, claim, of_queries, of_keys);
 }
 
 /* cumulative += alignment, or = alignment */
@@ -407,7 +362,7 @@ static attnzoo_status forward(const struct attnzoo_instance *instance, const str
     int64_t batch_count = problem->query.size[ATTNZOO_BATCH], key_count = problem->key.size[ATTNZOO_ROW];
     int64_t step_count = problem->query.size[ATTNZOO_ROW];
     if (status == ATTNZOO_STATUS_OK)
-        status = check_state(call->state, batch_count, key_count);
+        status = attnzoo_recurrence_check_state(call->state, batch_count, key_count, "key");
     if (status != ATTNZOO_STATUS_OK || batch_count == 0 || step_count == 0)
         return status;
     status = plan(&run);

@@ -34,6 +34,7 @@ struct attnzoo_parameter_spec {
     const char *name;
     const char *shape;
     const char *summary;
+    /** 0 where prepare checks the number of axes, since more than one will do. */
     int32_t rank;
     bool is_required;
 };
@@ -44,6 +45,8 @@ struct attnzoo_slot_spec {
     const char *shape;
     const char *summary;
     bool is_required;
+    /** Takes int32 or int64 and nothing else; otherwise float32, float16 or bfloat16. */
+    bool is_integer;
 };
 
 struct attnzoo_option_value {
@@ -69,16 +72,18 @@ struct attnzoo_instance {
     void *prepared;
 };
 
-enum { ATTNZOO_INPUT_PLACES = 4, ATTNZOO_OUTPUT_PLACES = 3, ATTNZOO_STATE_FIELDS = 4, ATTNZOO_STATE_VIEWS = 2 };
+enum { ATTNZOO_INPUT_PLACES = 7, ATTNZOO_OUTPUT_PLACES = 6, ATTNZOO_STATE_FIELDS = 6, ATTNZOO_STATE_VIEWS = 2 };
 
-/** What a state keeps under one name: columns numbers for each key of each head. */
+/** What a state keeps under one name: columns numbers for each key of each head, or for each head. */
 struct attnzoo_state_field {
-    /** [B, heads, capacity, columns] */
+    /** [B, heads, capacity, columns]; a capacity of 1 where there are no keys. */
     float *data;
     int64_t heads;
     int64_t columns;
     /** One number a key: its shape ends with the keys. */
     bool is_scalar;
+    /** No key's, but the head's own, 0 in an empty state: its shape has no axis of keys. */
+    bool has_no_keys;
 };
 
 /** The part of a state that its mechanism sees. */
@@ -98,7 +103,7 @@ struct attnzoo_state_content {
     struct attnzoo_key_span *known;
 };
 
-/** The arguments of a forward call, by place; NULL where there is none. Required ones are there, and floats. */
+/** The arguments of a forward call, by place; NULL where there is none. Required ones are there, all of their type. */
 struct attnzoo_call {
     const struct attnzoo_view *inputs[ATTNZOO_INPUT_PLACES];
     const struct attnzoo_view *outputs[ATTNZOO_OUTPUT_PLACES];

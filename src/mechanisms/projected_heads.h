@@ -9,6 +9,7 @@
 
 #include "kernels/attention_plan.h"
 #include "kernels/projection.h"
+#include "kernels/rotary.h"
 #include "mechanisms/mechanism.h"
 #include "mechanisms/shapes.h"
 
@@ -81,20 +82,20 @@ enum {
     [ATTNZOO_HEADS_OUT_BIAS] = {"out_proj.bias", "[Eo]", "added to the result, also where nothing was seen", 1, false}
 
 #define ATTNZOO_HEADS_INPUTS                                                                                           \
-    [ATTNZOO_INPUT_QUERY] = {"query", "[B, N, Eq]", "what is looked for", true},                                       \
-    [ATTNZOO_INPUT_KEY] = {"key", "[B, M, Ek]", "what each glimpse offers to be found by", true},                      \
-    [ATTNZOO_INPUT_VALUE] = {"value", "[B, M, Ev]", "what each glimpse gives when it is found", true}
+    [ATTNZOO_INPUT_QUERY] = {"query", "[B, N, Eq]", "what is looked for", true, false},                                \
+    [ATTNZOO_INPUT_KEY] = {"key", "[B, M, Ek]", "what each glimpse offers to be found by", true, false},               \
+    [ATTNZOO_INPUT_VALUE] = {"value", "[B, M, Ev]", "what each glimpse gives when it is found", true, false}
 
 #define ATTNZOO_HEADS_OUTPUTS                                                                                          \
     [ATTNZOO_OUTPUT_CONTEXT] = {"context", "[B, N, Eo]", "the heads' contexts joined; Eo = H*Dv without out_proj",     \
-                                true},                                                                                 \
+                                true, false},                                                                          \
     [ATTNZOO_OUTPUT_ATTENTION] = {"attention", "[B, H, N, M]",                                                         \
-                                  "the weight of each key for each query; [B, N, M] with average_heads", false}
+                                  "the weight of each key for each query; [B, N, M] with average_heads", false, false}
 
 #define ATTNZOO_HEADS_STATE_FIELDS                                                                                     \
-    {"key", "[B, G, T, D]", "the projected keys of the calls so far", true},                                           \
+    {"key", "[B, G, T, D]", "the projected keys of the calls so far", true, false},                                    \
     {                                                                                                                  \
-        "value", "[B, G, T, Dv]", "the projected values of the calls so far", true                                     \
+        "value", "[B, G, T, Dv]", "the projected values of the calls so far", true, false                              \
     }
 
 /** What prepare makes. First in a mechanism's own prepared data, if it has more. */
@@ -136,6 +137,10 @@ struct attnzoo_heads_call {
     int64_t past_count;
     /** One more layer to be run, whose output is compact float32; NULL for none. Its place is found in the run. */
     struct attnzoo_projection *extra;
+    /** Turns queries and keys as they are projected, by where they stand; NULL for not. Keys are cached turned. */
+    const struct attnzoo_rotation *rotation;
+    struct attnzoo_positions query_positions;
+    struct attnzoo_positions key_positions;
 };
 
 /** Checks a call and fills what of the problem follows from it. */

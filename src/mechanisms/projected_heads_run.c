@@ -23,6 +23,8 @@ struct run {
     int32_t layer_count;
     struct attnzoo_projection out;
     struct attnzoo_projection_plan out_plan;
+    /* Queries and keys, where positions turn them. */
+    struct attnzoo_rotary_rows turned[2];
     struct attnzoo_attention_plan attention;
     struct attnzoo_grid joined;
     int64_t query_offset;
@@ -112,6 +114,27 @@ static void choose_layers(struct run *run)
         layers[run->layer_count++] = *opened->extra;
 }
 
+/* What positions turn: the queries, and the keys of this call. */
+static void choose_turned(struct run *run)
+{
+    const struct attnzoo_heads_call *opened = run->opened;
+    run->turned[0] = (struct attnzoo_rotary_rows){.name = "query",
+                                                  .rows = opened->problem.query,
+                                                  .positions = opened->query_positions,
+                                                  .mask = &opened->problem.mask};
+    run->turned[1] = (struct attnzoo_rotary_rows){
+        .name = "key", .rows = target_of(run, &opened->problem.key, 0), .positions = opened->key_positions};
+}
+
+static void add_needs_of_turning(struct run *run)
+{
+    const struct attnzoo_rotation *rotation = run->opened->rotation;
+    choose_turned(run);
+    for (int i = 0; i < 2 && rotation != NULL; i++)
+        attnzoo_pool_add_needs(&run->needs, attnzoo_rotary_scratch_bytes(rotation),
+                               attnzoo_rotary_threads_wanted(rotation, &run->turned[i].rows));
+}
+
 static bool place_zones(struct run *run)
 {
     const struct attnzoo_heads_call *opened = run->opened;
@@ -160,6 +183,7 @@ static attnzoo_status plan(struct run *run)
     if (status != ATTNZOO_STATUS_OK)
         return status;
     attnzoo_pool_add_needs(&run->needs, run->attention.scratch_bytes, run->attention.threads_wanted);
+    add_needs_of_turning(run);
     return place_zones(run) ? ATTNZOO_STATUS_OK : attnzoo_base_fail_memory(UINT64_MAX);
 }
 
@@ -181,6 +205,7 @@ static void point(struct run *run, char *memory)
         opened->extra->parts[0].data = memory + run->extra_offset;
     run->layer_count = 0;
     choose_layers(run);
+    choose_turned(run);
 }
 
 /* Which rows are wanted: queries before their length; keys that some query may see, or, where later calls will see
@@ -206,6 +231,29 @@ static void set_spans(struct run *run, char *memory)
             layer->spans[part] = i == 0 && part == 0 ? of_queries : of_keys;
         layer->clears_unwanted = is_cached;
     }
+    run->turned[0].spans = of_queries;
+    run->turned[1].spans = of_keys;
+}
+
+static attnzoo_status check_positions(const struct run *run)
+{
+    const struct attnzoo_rotation *rotation = run->opened->rotation;
+    attnzoo_status status = ATTNZOO_STATUS_OK;
+    for (int i = 0; i < 2 && rotation != NULL && status == ATTNZOO_STATUS_OK; i++)
+        status = attnzoo_rotary_check(rotation, &run->turned[i]);
+    return status;
+}
+
+static void solve(const struct run *run, const struct attnzoo_pool_claim *claim)
+{
+    const struct attnzoo_rotation *rotation = run->opened->rotation;
+    for (int32_t i = 0; i < run->layer_count; i++)
+        attnzoo_projection_solve(&run->layer_plans[i], claim);
+    for (int i = 0; i < 2 && rotation != NULL; i++)
+        attnzoo_rotary_solve(rotation, &run->turned[i], claim);
+    attnzoo_attention_solve(&run->attention, claim, (char *)claim->shared + run->attention_offset);
+    if (has_out(run))
+        attnzoo_projection_solve(&run->out_plan, claim);
 }
 
 attnzoo_status attnzoo_heads_run(struct attnzoo_heads_call *opened)
@@ -223,15 +271,14 @@ attnzoo_status attnzoo_heads_run(struct attnzoo_heads_call *opened)
         return status;
     point(&run, claim.shared);
     set_spans(&run, claim.shared);
-    for (int32_t i = 0; i < run.layer_count; i++)
-        attnzoo_projection_solve(&run.layer_plans[i], &claim);
-    attnzoo_attention_solve(&run.attention, &claim, (char *)claim.shared + run.attention_offset);
-    if (has_out(&run))
-        attnzoo_projection_solve(&run.out_plan, &claim);
+    /* Here, and not before, because only what is to be read is checked, and the spans that tell it need memory. */
+    status = check_positions(&run);
+    if (status == ATTNZOO_STATUS_OK)
+        solve(&run, &claim);
     attnzoo_pool_release(&claim);
-    if (state != NULL) {
+    if (status == ATTNZOO_STATUS_OK && state != NULL) {
         state->length += opened->key.size[ATTNZOO_ROW];
         state->is_started = true;
     }
-    return ATTNZOO_STATUS_OK;
+    return status;
 }

@@ -9,11 +9,26 @@ extern const struct attnzoo_mechanism attnzoo_mechanism_scaled_dot_product;
 extern const struct attnzoo_mechanism attnzoo_mechanism_multi_head;
 extern const struct attnzoo_mechanism attnzoo_mechanism_relative_multi_head;
 extern const struct attnzoo_mechanism attnzoo_mechanism_additive;
+extern const struct attnzoo_mechanism attnzoo_mechanism_general;
+extern const struct attnzoo_mechanism attnzoo_mechanism_concat;
+extern const struct attnzoo_mechanism attnzoo_mechanism_hard;
 extern const struct attnzoo_mechanism attnzoo_mechanism_location_aware;
+extern const struct attnzoo_mechanism attnzoo_mechanism_location;
+extern const struct attnzoo_mechanism attnzoo_mechanism_customizing;
+extern const struct attnzoo_mechanism attnzoo_mechanism_introspective;
 
 static const struct attnzoo_mechanism *const mechanisms[] = {
-    &attnzoo_mechanism_scaled_dot_product, &attnzoo_mechanism_multi_head,     &attnzoo_mechanism_relative_multi_head,
-    &attnzoo_mechanism_additive,           &attnzoo_mechanism_location_aware,
+    &attnzoo_mechanism_scaled_dot_product,
+    &attnzoo_mechanism_multi_head,
+    &attnzoo_mechanism_relative_multi_head,
+    &attnzoo_mechanism_additive,
+    &attnzoo_mechanism_general,
+    &attnzoo_mechanism_concat,
+    &attnzoo_mechanism_hard,
+    &attnzoo_mechanism_location_aware,
+    &attnzoo_mechanism_location,
+    &attnzoo_mechanism_customizing,
+    &attnzoo_mechanism_introspective,
 };
 
 int32_t attnzoo_registry_count(void)

@@ -59,7 +59,7 @@ static const struct attnzoo_slot_spec inputs[] = {
         {"position", "[P, E]",
          "row p is for the distance M - 1 - p; P = M + N - 1, or M under a causal mask; [B, P, E] for "
          "one a batch; flavor=transformer_xl needs it",
-         false},
+         false, false},
 };
 
 static const struct attnzoo_slot_spec outputs[] = {ATTNZOO_HEADS_OUTPUTS};
@@ -79,31 +79,17 @@ struct prepared {
 /* Every parameter of the other flavour is a mistake, and so is a missing one of this flavour. */
 static attnzoo_status check_flavor(const struct attnzoo_instance *instance, int flavor)
 {
-    static const struct {
-        int32_t parameter;
-        int flavor;
-        bool is_required;
-    } rules[] = {
-        {POSITION_WEIGHT, TRANSFORMER_XL, true},
-        {POSITION_BIAS, TRANSFORMER_XL, false},
-        {CONTENT_BIAS, TRANSFORMER_XL, false},
-        {POSITION_QUERY_BIAS, TRANSFORMER_XL, false},
-        {RELATIVE_KEY, SHAW, true},
-        {RELATIVE_VALUE, SHAW, false},
+    enum { OF_TRANSFORMER_XL = 1u << TRANSFORMER_XL, OF_SHAW = 1u << SHAW };
+    static const struct attnzoo_flavor_rule rules[] = {
+        {POSITION_WEIGHT, OF_TRANSFORMER_XL, OF_TRANSFORMER_XL},
+        {POSITION_BIAS, OF_TRANSFORMER_XL, 0},
+        {CONTENT_BIAS, OF_TRANSFORMER_XL, 0},
+        {POSITION_QUERY_BIAS, OF_TRANSFORMER_XL, 0},
+        {RELATIVE_KEY, OF_SHAW, OF_SHAW},
+        {RELATIVE_VALUE, OF_SHAW, 0},
     };
     static const char *const names[] = {"transformer_xl", "shaw"};
-    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
-        const struct attnzoo_parameter_spec *spec = &parameters[rules[i].parameter];
-        bool is_set = attnzoo_shapes_is_set(instance, rules[i].parameter);
-        if (is_set && rules[i].flavor != flavor)
-            return attnzoo_base_fail(ATTNZOO_STATUS_INVALID_ARGUMENT, "%s is set, but flavor=%s does not have it",
-                                     spec->name, names[flavor]);
-        if (!is_set && rules[i].flavor == flavor && rules[i].is_required)
-            return attnzoo_base_fail(ATTNZOO_STATUS_INVALID_ARGUMENT,
-                                     "flavor=%s needs the parameter %s of shape %s, which is not set", names[flavor],
-                                     spec->name, spec->shape);
-    }
-    return ATTNZOO_STATUS_OK;
+    return attnzoo_shapes_check_flavor(instance, flavor, names[flavor], rules, sizeof rules / sizeof *rules);
 }
 
 static attnzoo_status prepare_transformer_xl(const struct attnzoo_instance *instance, struct prepared *prepared)

@@ -27,18 +27,18 @@ static const struct attnzoo_option_spec options[OPTION_COUNT] = {
 };
 
 static const struct attnzoo_slot_spec inputs[] = {
-    [ATTNZOO_INPUT_QUERY] = {"query", "[B, H, N, D]", "what is looked for", true},
-    [ATTNZOO_INPUT_KEY] = {"key", "[B, G, M, D]", "what each glimpse offers to be found by; G divides H", true},
-    [ATTNZOO_INPUT_VALUE] = {"value", "[B, G, M, Dv]", "what each glimpse gives when it is found", true},
+    [ATTNZOO_INPUT_QUERY] = {"query", "[B, H, N, D]", "what is looked for", true, false},
+    [ATTNZOO_INPUT_KEY] = {"key", "[B, G, M, D]", "what each glimpse offers to be found by; G divides H", true, false},
+    [ATTNZOO_INPUT_VALUE] = {"value", "[B, G, M, Dv]", "what each glimpse gives when it is found", true, false},
 };
 
 enum { INPUT_COUNT = sizeof inputs / sizeof *inputs };
 
 static const struct attnzoo_slot_spec outputs[] = {
-    [ATTNZOO_OUTPUT_CONTEXT] = {"context", "[B, H, N, Dv]", "the values, summed by the attention", true},
-    [ATTNZOO_OUTPUT_ATTENTION] = {"attention", "[B, H, N, M]", "the weight of each key for each query", false},
+    [ATTNZOO_OUTPUT_CONTEXT] = {"context", "[B, H, N, Dv]", "the values, summed by the attention", true, false},
+    [ATTNZOO_OUTPUT_ATTENTION] = {"attention", "[B, H, N, M]", "the weight of each key for each query", false, false},
     [ATTNZOO_OUTPUT_LOG_SUM_EXP] = {"log_sum_exp", "[B, H, N]",
-                                    "log of the sum of exp(score) over the keys seen, for merging parts", false},
+                                    "log of the sum of exp(score) over the keys seen, for merging parts", false, false},
 };
 
 /* Checks query, key and value against each other. */

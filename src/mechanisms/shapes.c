@@ -142,8 +142,9 @@ attnzoo_status attnzoo_shapes_read_layer(const struct attnzoo_instance *instance
                                          struct attnzoo_layer *layer)
 {
     const struct attnzoo_view *view = &instance->parameters[weight].view;
-    *layer =
-        (struct attnzoo_layer){.weight = instance->parameters[weight].data, .bias = instance->parameters[bias].data};
+    *layer = (struct attnzoo_layer){.name = instance->mechanism->parameters[weight].name,
+                                    .weight = instance->parameters[weight].data,
+                                    .bias = instance->parameters[bias].data};
     attnzoo_status status = attnzoo_shapes_check_pair(instance, bias, weight);
     if (status != ATTNZOO_STATUS_OK || layer->weight == NULL)
         return status;
@@ -155,4 +156,37 @@ attnzoo_status attnzoo_shapes_read_layer(const struct attnzoo_instance *instance
 attnzoo_status attnzoo_shapes_check_bias(const struct attnzoo_instance *instance, int32_t weight, int32_t bias)
 {
     return attnzoo_shapes_check_parameter(instance, bias, &instance->parameters[weight].view.shape[0]);
+}
+
+attnzoo_status attnzoo_shapes_check_flavor(const struct attnzoo_instance *instance, int flavor, const char *name,
+                                           const struct attnzoo_flavor_rule *rules, size_t count)
+{
+    uint32_t bit = UINT32_C(1) << flavor;
+    for (size_t i = 0; i < count; i++) {
+        const struct attnzoo_parameter_spec *spec = &instance->mechanism->parameters[rules[i].parameter];
+        bool is_set = attnzoo_shapes_is_set(instance, rules[i].parameter);
+        if (is_set && (rules[i].fits & bit) == 0)
+            return attnzoo_base_fail(ATTNZOO_STATUS_INVALID_ARGUMENT, "%s is set, but flavor=%s does not have it",
+                                     spec->name, name);
+        if (!is_set && (rules[i].is_needed & bit) != 0)
+            return attnzoo_base_fail(ATTNZOO_STATUS_INVALID_ARGUMENT,
+                                     "flavor=%s needs the parameter %s of shape %s, which is not set", name, spec->name,
+                                     spec->shape);
+    }
+    return ATTNZOO_STATUS_OK;
+}
+
+attnzoo_status attnzoo_shapes_check_without_key(const struct attnzoo_grid *query, const struct attnzoo_view *key,
+                                                const struct attnzoo_grid *value)
+{
+    attnzoo_status status = ATTNZOO_STATUS_OK;
+    if (key != NULL)
+        status = attnzoo_shapes_check_rank(key, "key", 2, 3);
+    if (status != ATTNZOO_STATUS_OK)
+        return status;
+    if (query->size[ATTNZOO_BATCH] != value->size[ATTNZOO_BATCH])
+        return attnzoo_shapes_differ("batch sizes", "query", query->size[ATTNZOO_BATCH], "value",
+                                     value->size[ATTNZOO_BATCH]);
+    const struct attnzoo_grid keys = key == NULL ? *value : attnzoo_grid_without_heads(key);
+    return attnzoo_shapes_check_together(query, &keys, value);
 }

@@ -52,9 +52,28 @@ attnzoo_status attnzoo_shapes_check_parameter(const struct attnzoo_instance *ins
 /** Checks that `needed` was set if `parameter` was. */
 attnzoo_status attnzoo_shapes_check_pair(const struct attnzoo_instance *instance, int32_t parameter, int32_t needed);
 
+/** Which flavors a parameter is for: bits by the number of the flavor. */
+struct attnzoo_flavor_rule {
+    int32_t parameter;
+    uint32_t fits;
+    uint32_t is_needed;
+};
+
+/** Checks that no parameter of another flavor was set, and every one that this flavor needs. name: the flavor's. */
+attnzoo_status attnzoo_shapes_check_flavor(const struct attnzoo_instance *instance, int flavor, const char *name,
+                                           const struct attnzoo_flavor_rule *rules, size_t count);
+
+/** Checks that query and value have one batch, and key, NULL for none, as many rows as value. */
+attnzoo_status attnzoo_shapes_check_without_key(const struct attnzoo_grid *query, const struct attnzoo_view *key,
+                                                const struct attnzoo_grid *value);
+
 /** A linear layer among the parameters: y = x W^T + b. weight is NULL where there is none. */
 struct attnzoo_layer {
+    /** The weight's name, for messages. */
+    const char *name;
     const float *weight;
+    /** Floats from row to row of the weight, for one that is part of another; 0 for a compact one. */
+    int64_t weight_step;
     const float *bias;
     int64_t outputs;
     int64_t inputs;

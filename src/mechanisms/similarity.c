@@ -1,5 +1,5 @@
 /*
- * mechanisms/similarity.c: parameters, shapes and projections of the mechanisms with an additive similarity.
+ * mechanisms/similarity.c: parameters, shapes and projections of the mechanisms that have layers of query and key.
  */
 #include "mechanisms/similarity.h"
 
@@ -11,8 +11,6 @@
 enum { QUERY = ATTNZOO_INPUT_QUERY, KEY = ATTNZOO_INPUT_KEY, VALUE = ATTNZOO_INPUT_VALUE };
 
 static const char *const input_names[] = {[QUERY] = "query", [KEY] = "key", [VALUE] = "value"};
-static const char *const weight_names[] = {
-    [QUERY] = "query_proj.weight", [KEY] = "key_proj.weight", [VALUE] = "value_proj.weight"};
 
 static attnzoo_status read_layers(const struct attnzoo_instance *instance, struct attnzoo_similarity *similarity)
 {
@@ -47,6 +45,17 @@ static attnzoo_status check_shapes(const struct attnzoo_instance *instance, cons
     return status;
 }
 
+attnzoo_status attnzoo_similarity_prepare_layers(const struct attnzoo_instance *instance,
+                                                 struct attnzoo_similarity *similarity)
+{
+    attnzoo_status status = read_layers(instance, similarity);
+    if (status == ATTNZOO_STATUS_OK)
+        status = attnzoo_shapes_check_split(instance, ATTNZOO_SIMILARITY_VALUE_WEIGHT, similarity->key_head_count);
+    for (int32_t i = 0; i < 2 * ATTNZOO_SIMILARITY_LAYERS && status == ATTNZOO_STATUS_OK; i += 2)
+        status = attnzoo_shapes_check_bias(instance, i, i + 1);
+    return status;
+}
+
 attnzoo_status attnzoo_similarity_prepare(const struct attnzoo_instance *instance,
                                           struct attnzoo_similarity *similarity)
 {
@@ -60,11 +69,7 @@ attnzoo_status attnzoo_similarity_prepare(const struct attnzoo_instance *instanc
     if (status == ATTNZOO_STATUS_OK)
         status = check_shapes(instance, similarity);
     if (status == ATTNZOO_STATUS_OK)
-        status = read_layers(instance, similarity);
-    if (status == ATTNZOO_STATUS_OK)
-        status = attnzoo_shapes_check_split(instance, ATTNZOO_SIMILARITY_VALUE_WEIGHT, similarity->key_head_count);
-    for (int32_t i = 0; i < 2 * ATTNZOO_SIMILARITY_LAYERS && status == ATTNZOO_STATUS_OK; i += 2)
-        status = attnzoo_shapes_check_bias(instance, i, i + 1);
+        status = attnzoo_similarity_prepare_layers(instance, similarity);
     if (status == ATTNZOO_STATUS_OK && parameters[ATTNZOO_SIMILARITY_SCORE_BIAS].data != NULL)
         similarity->score_bias = *parameters[ATTNZOO_SIMILARITY_SCORE_BIAS].data;
     return status;
@@ -77,7 +82,7 @@ static attnzoo_status check_features(const struct attnzoo_view *view, int32_t pl
     const char *name = input_names[place];
     attnzoo_status status = attnzoo_shapes_check_rank(view, name, 2, 3);
     if (status == ATTNZOO_STATUS_OK && layer->weight != NULL)
-        return attnzoo_shapes_check_features(view, name, weight_names[place], layer->inputs);
+        return attnzoo_shapes_check_features(view, name, layer->name, layer->inputs);
     if (status != ATTNZOO_STATUS_OK)
         return status;
     int64_t features = view->shape[view->rank - 1];
@@ -85,7 +90,7 @@ static attnzoo_status check_features(const struct attnzoo_view *view, int32_t pl
         return attnzoo_base_fail(ATTNZOO_STATUS_SHAPE_MISMATCH,
                                  "%s has %" PRId64 " features, but without %s it must have %" PRId64
                                  " heads of %" PRId64,
-                                 name, features, weight_names[place], head_count, head_size);
+                                 name, features, layer->name, head_count, head_size);
     if (features % head_count != 0)
         return attnzoo_base_fail(ATTNZOO_STATUS_SHAPE_MISMATCH,
                                  "%s has %" PRId64 " features, which %" PRId64 " heads do not divide", name, features,
@@ -114,6 +119,7 @@ static attnzoo_status check_inputs(const struct attnzoo_similarity *similarity, 
             return attnzoo_base_fail_memory(UINT64_MAX);
         opened->layers[place] = (struct attnzoo_projection){.input = input,
                                                             .weight = layers[place]->weight,
+                                                            .weight_step = layers[place]->weight_step,
                                                             .bias = layers[place]->bias,
                                                             .parts = {*attended[place]},
                                                             .part_count = 1};
@@ -132,12 +138,13 @@ static int32_t full_shape(const struct attnzoo_attention *problem, int32_t outpu
 {
     int32_t rank = 0;
     shape[rank++] = problem->query.size[ATTNZOO_BATCH];
-    if (output == ATTNZOO_OUTPUT_ATTENTION && problem->query.size[ATTNZOO_HEAD] > 1)
+    if (output != ATTNZOO_OUTPUT_CONTEXT && problem->query.size[ATTNZOO_HEAD] > 1)
         shape[rank++] = problem->query.size[ATTNZOO_HEAD];
     shape[rank++] = problem->query.size[ATTNZOO_ROW];
-    shape[rank++] = output == ATTNZOO_OUTPUT_ATTENTION
-                        ? problem->key.size[ATTNZOO_ROW]
-                        : problem->query.size[ATTNZOO_HEAD] * problem->value.size[ATTNZOO_COLUMN];
+    if (output == ATTNZOO_OUTPUT_ATTENTION)
+        shape[rank++] = problem->key.size[ATTNZOO_ROW];
+    if (output == ATTNZOO_OUTPUT_CONTEXT)
+        shape[rank++] = problem->query.size[ATTNZOO_HEAD] * problem->value.size[ATTNZOO_COLUMN];
     return rank;
 }
 
@@ -147,8 +154,15 @@ attnzoo_status attnzoo_similarity_output_shape(const struct attnzoo_instance *in
                                                int64_t *shape)
 {
     (void)state;
+    return attnzoo_similarity_tell_shape(instance->prepared, inputs, output, rank, shape);
+}
+
+attnzoo_status attnzoo_similarity_tell_shape(const struct attnzoo_similarity *similarity,
+                                             const struct attnzoo_view *const *inputs, int32_t output, int32_t *rank,
+                                             int64_t *shape)
+{
     struct attnzoo_similarity_call opened = {0};
-    attnzoo_status status = check_inputs(instance->prepared, inputs, &opened);
+    attnzoo_status status = check_inputs(similarity, inputs, &opened);
     if (status != ATTNZOO_STATUS_OK)
         return status;
     int64_t full[ATTNZOO_GRID_RANK];
@@ -181,7 +195,12 @@ static attnzoo_status check_outputs(struct attnzoo_similarity_call *opened)
 attnzoo_status attnzoo_similarity_open(struct attnzoo_similarity_call *opened, const struct attnzoo_instance *instance,
                                        const struct attnzoo_call *call)
 {
-    const struct attnzoo_similarity *similarity = instance->prepared;
+    return attnzoo_similarity_open_as(opened, instance->prepared, call);
+}
+
+attnzoo_status attnzoo_similarity_open_as(struct attnzoo_similarity_call *opened,
+                                          const struct attnzoo_similarity *similarity, const struct attnzoo_call *call)
+{
     struct attnzoo_attention *problem = &opened->problem;
     *opened = (struct attnzoo_similarity_call){.similarity = similarity, .call = call};
     attnzoo_status status = check_inputs(similarity, call->inputs, opened);
@@ -239,4 +258,51 @@ void attnzoo_similarity_project(struct attnzoo_similarity_call *opened, const st
         opened->layers[place].spans[0] = place == QUERY ? queries : keys;
         attnzoo_projection_solve(&opened->layer_plans[place], claim);
     }
+}
+
+/* Which rows may be read: queries before their length, keys that some query may see. */
+static void set_spans(const struct attnzoo_mask_plan *mask, struct attnzoo_key_span *spans)
+{
+    for (int64_t batch = 0; batch < mask->batch_count; batch++) {
+        spans[batch] = (struct attnzoo_key_span){0, attnzoo_mask_query_length(mask, batch)};
+        spans[mask->batch_count + batch] = attnzoo_mask_batch_span(mask, batch);
+    }
+}
+
+attnzoo_status attnzoo_similarity_begin(struct attnzoo_similarity_call *opened, int64_t own,
+                                        struct attnzoo_pool_needs *needs, struct attnzoo_pool_claim *claim)
+{
+    const struct attnzoo_mask_plan *mask = &opened->problem.mask;
+    int64_t end = 0, own_offset, spans_offset;
+    if (!attnzoo_pool_place(&end, &own_offset, own, 1, 1) ||
+        !attnzoo_pool_place(&end, &spans_offset, mask->batch_count, 2, sizeof(struct attnzoo_key_span)))
+        return attnzoo_base_fail_memory(UINT64_MAX);
+    attnzoo_status status = attnzoo_similarity_plan(opened, &end, needs);
+    if (status != ATTNZOO_STATUS_OK)
+        return status;
+    needs->shared_bytes = end;
+    status = attnzoo_pool_claim(claim, opened->call->pool, needs);
+    if (status != ATTNZOO_STATUS_OK)
+        return status;
+    struct attnzoo_key_span *spans = (void *)((char *)claim->shared + spans_offset);
+    set_spans(mask, spans);
+    attnzoo_similarity_point(opened, claim->shared);
+    attnzoo_similarity_project(opened, claim, spans, spans + mask->batch_count);
+    return ATTNZOO_STATUS_OK;
+}
+
+attnzoo_status attnzoo_similarity_run(struct attnzoo_similarity_call *opened)
+{
+    struct attnzoo_attention_plan plan;
+    struct attnzoo_pool_claim claim;
+    attnzoo_status status = attnzoo_attention_make_plan(&plan, &opened->problem);
+    if (status != ATTNZOO_STATUS_OK)
+        return status;
+    struct attnzoo_pool_needs needs = {.scratch_bytes = plan.scratch_bytes, .threads_wanted = plan.threads_wanted};
+    status = attnzoo_similarity_begin(opened, plan.shared_bytes, &needs, &claim);
+    if (status != ATTNZOO_STATUS_OK)
+        return status;
+    attnzoo_attention_solve(&plan, &claim, claim.shared);
+    attnzoo_pool_release(&claim);
+    return ATTNZOO_STATUS_OK;
 }

@@ -33,9 +33,30 @@ def difference(got, expected, tolerance):
     return None
 
 
+def argument_of(case, text):
+    """An argument in which a file of the case, by itself or behind NAME=, is named by its path."""
+    name, equals, file = text.rpartition("=")
+    return f"{name}{equals}{case / file}" if (case / file).is_file() else text
+
+
+def read_output(scratch, name):
+    """NAME.out.npy, or for state:FIELD that field of state.out.safetensors; None if it was not written."""
+    state, _, field = name.rpartition(":")
+    written = scratch / (f"{state}.out.safetensors" if state else f"{name}.out.npy")
+    if not written.exists():
+        return None
+    if not state:
+        return np.load(written)
+    content = written.read_bytes()
+    data = 8 + int.from_bytes(content[:8], "little")
+    entry = json.loads(content[8:data])[field]
+    first, end = entry["data_offsets"]
+    return np.frombuffer(content[data + first:data + end], "<f4").reshape(entry["shape"])
+
+
 def problems_of(command, case):
     spec = json.loads((case / "case.json").read_text(encoding="utf-8"))
-    arguments = [str(case / text) if (case / text).is_file() else text for text in spec["args"]]
+    arguments = [argument_of(case, text) for text in spec["args"]]
     with tempfile.TemporaryDirectory() as scratch:
         done = subprocess.run([command, "run", *arguments], cwd=scratch, capture_output=True, text=True,
                               timeout=SECONDS)
@@ -43,11 +64,11 @@ def problems_of(command, case):
             return [f"exit status {done.returncode}: {done.stderr.strip()}"]
         problems = []
         for name, file in spec["expected"].items():
-            written = pathlib.Path(scratch, f"{name}.out.npy")
-            if not written.exists():
+            got = read_output(pathlib.Path(scratch), name)
+            if got is None:
                 problems.append(f"{name} was not written")
                 continue
-            problem = difference(np.load(written), np.load(case / file), spec["tolerance"])
+            problem = difference(got, np.load(case / file), spec["tolerance"])
             if problem:
                 problems.append(f"{name}: {problem}")
         return problems

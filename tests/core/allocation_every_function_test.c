@@ -168,8 +168,9 @@ static void states_allocate_only_when_they_are_made(void **state)
         QUIET(attnzoo_state_length, (one));
         QUIET(attnzoo_state_capacity, (one));
         QUIET(attnzoo_state_batch, (one));
-        struct zoo_array fields[2];
-        for (int32_t field = 0; field < 2; field++) {
+        int32_t count = zoo_field_count((enum zoo_kind)kind);
+        struct zoo_array fields[2] = {{0}};
+        for (int32_t field = 0; field < count; field++) {
             int32_t rank = 0;
             int64_t shape[ATTNZOO_RANK_MAX];
             QUIET(attnzoo_state_field_shape, (one, field + 7, &rank, shape));
@@ -179,7 +180,7 @@ static void states_allocate_only_when_they_are_made(void **state)
             QUIET(attnzoo_state_get_field, (one, field, NULL));
         }
         const attnzoo_tensor *const views[] = {fields[0].view, fields[1].view, NULL};
-        QUIET(attnzoo_state_set_fields, (other, views, 2));
+        QUIET(attnzoo_state_set_fields, (other, views, count));
         QUIET(attnzoo_state_set_fields, (other, views + 2, 1));
         QUIET(attnzoo_state_copy, (one, other));
         QUIET(attnzoo_state_copy, (one, NULL));
@@ -188,7 +189,7 @@ static void states_allocate_only_when_they_are_made(void **state)
         QUIET(attnzoo_state_reset, (one));
         QUIET(attnzoo_state_destroy, (one));
         QUIET(attnzoo_state_destroy, (other));
-        for (int32_t field = 0; field < 2; field++)
+        for (int32_t field = 0; field < count; field++)
             zoo_array_destroy(&fields[field]);
         zoo_case_destroy(&test);
     }
@@ -209,6 +210,54 @@ static void merging_and_asking_executors_allocates_nothing(void **state)
     QUIET(attnzoo_executor_destroy, (NULL));
     zoo_array_destroy(&sums);
     zoo_array_destroy(&context);
+}
+
+static void copying_glimpses_allocates_nothing(void **state)
+{
+    (void)state;
+    struct zoo_array image, tiles;
+    int64_t count = 0, index = 1;
+    attnzoo_tensor *indices = NULL;
+    zoo_array_create(&image, 2, (int64_t[]){4, 4});
+    zoo_array_create(&tiles, 2, (int64_t[]){4, 4});
+    assert_ok(attnzoo_tensor_create(&indices, &index, ATTNZOO_DTYPE_INT64, 2, (int64_t[]){4, 1}, (int64_t[]){0, 0}));
+    QUIET(attnzoo_glimpse_letter_count, ("abc", 3, &count));
+    QUIET(attnzoo_glimpse_letter_count, ("\xff", 1, &count));
+    QUIET(attnzoo_glimpse_tile_count, (8, 3, 2, ATTNZOO_GLIMPSE_EDGE_PAD, &count));
+    QUIET(attnzoo_glimpse_tile_count, (8, 0, 2, ATTNZOO_GLIMPSE_EDGE_PAD, &count));
+    QUIET(attnzoo_glimpse_tiles, (image.view, 2, (int64_t[]){2, 2}, NULL, 0, 0.0, tiles.view));
+    QUIET(attnzoo_glimpse_tiles, (image.view, 2, (int64_t[]){2, 2}, NULL, 9, 0.0, tiles.view));
+    QUIET(attnzoo_glimpse_untile, (tiles.view, 2, (int64_t[]){2, 2}, NULL, 0, image.view));
+    QUIET(attnzoo_glimpse_untile, (tiles.view, 2, (int64_t[]){2, 2}, NULL, 0, NULL));
+    QUIET(attnzoo_glimpse_embedding, (indices, image.view, tiles.view));
+    assert_ok(attnzoo_tensor_assign(indices, &index, ATTNZOO_DTYPE_INT64, 1, (int64_t[]){4}, (int64_t[]){0}));
+    QUIET(attnzoo_glimpse_embedding, (indices, image.view, tiles.view));
+    attnzoo_tensor_destroy(indices);
+    zoo_array_destroy(&tiles);
+    zoo_array_destroy(&image);
+}
+
+static attnzoo_status make_tile_view(void *context)
+{
+    attnzoo_tensor *view = NULL;
+    attnzoo_status status = attnzoo_glimpse_tile_view(&view, context, 2, (int64_t[]){2, 2}, NULL);
+    assert_true((status == ATTNZOO_STATUS_OK) == (view != NULL));
+    attnzoo_tensor_destroy(view);
+    return status;
+}
+
+static attnzoo_status make_flat_view(void *context)
+{
+    attnzoo_tensor *view = NULL;
+    attnzoo_status status = attnzoo_glimpse_flat_view(&view, context, 0, 1);
+    assert_true((status == ATTNZOO_STATUS_OK) == (view != NULL));
+    attnzoo_tensor_destroy(view);
+    return status;
+}
+
+static attnzoo_status spell(void *context)
+{
+    return attnzoo_glimpse_letters("abba", 4, "abcd", 4, ATTNZOO_GLIMPSE_REFUSE_LETTER, NULL, context);
 }
 
 static attnzoo_status make_view(void *context)
@@ -339,6 +388,12 @@ static void functions_that_allocate_say_so_when_they_cannot(void **state)
     SWEPT(attnzoo_tensor_create_readonly, make_readonly_view, &byte);
     SWEPT(attnzoo_mask_create, make_mask, NULL);
     SWEPT(attnzoo_executor_create, make_executor, &threads);
+    struct zoo_array image;
+    zoo_array_create(&image, 2, (int64_t[]){4, 4});
+    SWEPT(attnzoo_glimpse_tile_view, make_tile_view, image.view);
+    SWEPT(attnzoo_glimpse_flat_view, make_flat_view, image.view);
+    SWEPT(attnzoo_glimpse_letters, spell, image.view);
+    zoo_array_destroy(&image);
     for (int kind = 0; kind < ZOO_KINDS; kind++) {
         struct zoo_case test;
         zoo_case_create(&test, (enum zoo_kind)kind, (struct zoo_sizes){2, 2, 1, 3, 4, 5}, 1);
@@ -367,6 +422,7 @@ int main(void)
         cmocka_unit_test(modules_allocate_in_few_places),
         cmocka_unit_test(states_allocate_only_when_they_are_made),
         cmocka_unit_test(merging_and_asking_executors_allocates_nothing),
+        cmocka_unit_test(copying_glimpses_allocates_nothing),
         cmocka_unit_test(functions_that_allocate_say_so_when_they_cannot),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

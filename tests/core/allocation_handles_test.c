@@ -119,6 +119,42 @@ static void handles_work_after_a_call_without_memory(void **state)
     print_message("%" PRId64 " calls, %" PRId64 " allocations failed in turn\n", calls, faults);
 }
 
+/* Once an executor has seen a shape, calls of it ask for nothing: in every mechanism, with a state and without. */
+static void calls_of_a_known_shape_allocate_nothing(void **state)
+{
+    (void)state;
+    static const struct zoo_sizes shapes[] = {{2, 2, 1, 5, 30, 8}, {1, 2, 1, 3, 6000, 24}};
+    for (int i = 0; i < ZOO_KINDS * 2 * 3; i++) {
+        struct zoo_case test;
+        attnzoo_executor *executor = NULL;
+        attnzoo_state *carried = NULL;
+        zoo_case_create(&test, (enum zoo_kind)(i % ZOO_KINDS), shapes[i / ZOO_KINDS % 2], 10);
+        assert_ok(attnzoo_executor_create(&executor, 1 + i / (2 * ZOO_KINDS)));
+        if (zoo_has_state(test.kind))
+            assert_ok(attnzoo_state_create(&carried, test.module, test.sizes.batch, test.sizes.keys));
+        attnzoo_status status = zoo_case_forward(&test, test.module, executor, NULL, NULL);
+        if (status == ATTNZOO_STATUS_OK && carried != NULL)
+            status = zoo_case_forward(&test, test.module, executor, NULL, carried);
+        assert_ok(status);
+        allocator_watch();
+        for (int call = 0; call < 3 && status == ATTNZOO_STATUS_OK; call++) {
+            status = zoo_case_forward(&test, test.module, executor, NULL, NULL);
+            if (status == ATTNZOO_STATUS_OK && carried != NULL)
+                status = attnzoo_state_reset(carried);
+            if (status == ATTNZOO_STATUS_OK && carried != NULL)
+                status = zoo_case_forward(&test, test.module, executor, NULL, carried);
+        }
+        struct allocation_counts counts = allocator_stop();
+        assert_ok(status);
+        if (counts.calls + counts.threads > 0)
+            fail_msg("%s, case %d: %" PRId64 " allocations, the last from %s", ZOO_NAMES[test.kind], i, counts.calls,
+                     allocator_last_caller());
+        attnzoo_state_destroy(carried);
+        attnzoo_executor_destroy(executor);
+        zoo_case_destroy(&test);
+    }
+}
+
 /* A parameter that could not be copied leaves the one that was set before; preparing that failed may be done again. */
 static void modules_keep_what_they_had(void **state)
 {
@@ -132,10 +168,7 @@ static void modules_keep_what_they_had(void **state)
         assert_ok(zoo_case_forward(&expected, test.module, NULL, NULL, NULL));
         attnzoo_module *module = NULL;
         assert_ok(attnzoo_module_create(&module, zoo_mechanism(test.kind)));
-        assert_ok(attnzoo_module_set_option_int(module, "num_heads", test.sizes.heads));
-        assert_ok(attnzoo_module_set_option_int(module, "num_kv_heads", test.sizes.key_heads));
-        if (kind == ZOO_SHAW)
-            assert_ok(attnzoo_module_set_option_text(module, "flavor", "shaw"));
+        assert_ok(zoo_case_set_options(&test, module));
         for (int32_t i = 0; i < test.parameter_count; i++) {
             assert_ok(attnzoo_module_set_parameter(module, other.parameter_names[i], other.parameters[i].view));
             /* One that takes its place leaves nothing of it. */
@@ -177,6 +210,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(handles_work_after_a_call_without_memory),
+        cmocka_unit_test(calls_of_a_known_shape_allocate_nothing),
         cmocka_unit_test(modules_keep_what_they_had),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -191,6 +191,55 @@ TEST(outputs_by_place_merge_to_the_whole)
     REQUIRE_REFUSED(unsupported, "", module.forward(inputs, outputs));
 }
 
+/* For every mechanism that the library has. */
+TEST(inputs_and_outputs_have_places_by_name)
+{
+    for (const std::string_view mechanism : attnzoo::mechanisms()) {
+        const attnzoo::module module(mechanism);
+        for (const attnzoo::item kind : {attnzoo::item::input, attnzoo::item::output}) {
+            std::string known;
+            const std::vector<std::string_view> names = attnzoo::item_names(mechanism, kind);
+            for (std::size_t index = 0; index < names.size(); index++) {
+                if (names[index].empty())
+                    continue;
+                known += (known.empty() ? "" : ", ") + std::string(names[index]);
+                const std::int32_t place =
+                    kind == attnzoo::item::input
+                        ? static_cast<std::int32_t>(module.input_place(names[index]))
+                        : static_cast<std::int32_t>(module.output_place(std::string(names[index])));
+                REQUIRE(place == static_cast<std::int32_t>(index));
+                const auto type = attnzoo::item_text(mechanism, kind, place, attnzoo::field::type);
+                REQUIRE(type == "float" || type == "integer");
+            }
+            if (kind == attnzoo::item::input)
+                REQUIRE_REFUSED(unknown_name, "has no input \"glory\"; it has " + known, module.input_place("glory"));
+            else
+                REQUIRE_REFUSED(unknown_name, "has no output \"glory\"; it has " + known, module.output_place("glory"));
+        }
+    }
+    attnzoo::module module = dot_product();
+    const const_tensor query(identity, {2, 2}), value(values, {2, 2});
+    const std::array<std::int32_t, 4> integers{};
+    const const_tensor wrong(integers, {2, 2});
+    std::array<float, 4> numbers{};
+    std::array<float, 2> sums{};
+    tensor context(numbers, {2, 2}), log_sum_exp(sums, {2});
+    attnzoo::input_views inputs;
+    inputs.set(module.input_place("query"), query);
+    inputs.set(module.input_place("key"), wrong);
+    inputs.set(module.input_place("value"), value);
+    attnzoo::output_views outputs;
+    outputs.set(module.output_place("context"), context);
+    outputs.set(module.output_place("log_sum_exp"), log_sum_exp);
+    REQUIRE_REFUSED(dtype_mismatch, "key is int32", module.forward(inputs, outputs));
+    inputs.set(module.input_place("key"), query);
+    module.forward(inputs, outputs);
+    REQUIRE(is_close(sums[0], std::log(1 + std::exp(1.0))));
+    REQUIRE(attnzoo::to_string(module.output_shape(inputs, module.output_place("log_sum_exp"))) == "[2]");
+    const attnzoo::module moved = std::move(module);
+    REQUIRE_REFUSED(invalid_argument, "module", module.input_place("query"));
+}
+
 TEST(views_of_a_call_may_be_temporaries_or_kept)
 {
     const attnzoo::module module = dot_product();

@@ -303,6 +303,47 @@ void wrong_state(struct subject *subject, struct random_source *source)
     subject_restore(subject);
 }
 
+/* A view that may come of it is looked at from its first to its last element. */
+static void look_at(attnzoo_tensor *view)
+{
+    if (view != NULL)
+        require(attnzoo_tensor_element_count(view) == 0 || attnzoo_tensor_data(view) != NULL);
+    attnzoo_tensor_destroy(view);
+}
+
+static attnzoo_status make_glimpses(attnzoo_tensor *const views[6], struct random_source *source)
+{
+    static const char text[] = "ab\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80";
+    int64_t tile[3], step[3];
+    int32_t axes = (int32_t)random_between(source, 0, 4), edge = (int32_t)random_between(source, -1, 2);
+    attnzoo_tensor *view = NULL;
+    attnzoo_status status;
+    for (int axis = 0; axis < 3; axis++) {
+        tile[axis] = random_chance(source, 0.7) ? random_between(source, 1, 4) : hostile_number(source);
+        step[axis] = random_chance(source, 0.7) ? random_between(source, 1, 4) : hostile_number(source);
+    }
+    switch (random_between(source, 0, 5)) {
+    case 0:
+        return attnzoo_glimpse_tiles(views[0], axes, tile, step, edge, 1.0, views[1]);
+    case 1:
+        return attnzoo_glimpse_untile(views[0], axes, tile, step, edge, views[1]);
+    case 2:
+        return attnzoo_glimpse_embedding(views[0], views[1], views[2]);
+    case 3:
+        status = attnzoo_glimpse_tile_view(&view, views[0], axes, tile, step);
+        look_at(view);
+        return status;
+    case 4:
+        status = attnzoo_glimpse_flat_view(&view, views[0], axes - 1, (int32_t)random_between(source, 0, 4));
+        look_at(view);
+        return status;
+    default:
+        return attnzoo_glimpse_letters(text, random_between(source, 0, sizeof text - 1), text,
+                                       random_between(source, 0, sizeof text - 1), random_between(source, -3, 2), NULL,
+                                       views[0]);
+    }
+}
+
 void wrong_helpers(struct subject *subject, struct random_source *source)
 {
     attnzoo_tensor *views[6];
@@ -310,7 +351,8 @@ void wrong_helpers(struct subject *subject, struct random_source *source)
         views[index] = hostile_view(hostile_tensor(subject, source), source);
     int64_t first = hostile_number(source), step = hostile_number(source);
     attnzoo_status status =
-        random_chance(source, 0.5)
+        random_chance(source, 0.3) ? make_glimpses(views, source)
+        : random_chance(source, 0.5)
             ? attnzoo_merge_contexts(views[0], views[1], views[2], views[3], views[4], views[5])
             : attnzoo_fill_sinusoidal_positions(views[0], first, step, (int32_t)random_between(source, -1, 2));
     require((status == ATTNZOO_STATUS_OK) == (attnzoo_last_error()[0] == '\0'));

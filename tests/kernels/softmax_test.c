@@ -24,7 +24,7 @@ struct row {
 
 static struct attnzoo_softmax_rows rows_of(struct row *row)
 {
-    return (struct attnzoo_softmax_rows){row->context, row->maximum, row->sum};
+    return (struct attnzoo_softmax_rows){.context = row->context, .maximum = row->maximum, .sum = row->sum};
 }
 
 static void start(struct row *row)

@@ -178,6 +178,93 @@ static void plan_position(struct multi_head_case *test, struct random_source *so
     random_plan_input(&test->position, source, random_float_type(source), 2);
 }
 
+/* Rows of 2 axes, or of 3, one table a batch. */
+static void plan_tables(struct multi_head_case *test, struct random_source *source, int64_t size)
+{
+    bool is_by_batch = test->sizes.batch > 0 && random_chance(source, 0.3);
+    int64_t rows = test->base.sizes.keys + random_between(source, 1, 5);
+    const int64_t shape[] = {test->sizes.batch, rows, size / 2};
+    for (int parameter = ROTARY_COS; parameter <= ROTARY_SIN; parameter++) {
+        test->parameters[parameter] =
+            test_tensor_plan(ATTNZOO_DTYPE_FLOAT32, is_by_batch ? 3 : 2, is_by_batch ? shape : shape + 1);
+        random_plan_input(&test->parameters[parameter], source, random_float_type(source), is_by_batch ? 3 : 2);
+    }
+}
+
+/* Positions of the call's own, which its mask knows nothing of. Tables need those of queries: by the mask's these may
+ * stand before the table, or behind it. */
+static void plan_given_positions(struct multi_head_case *test, struct random_source *source, bool has_tables)
+{
+    struct test_tensor *const tensors[] = {&test->positions.query_positions, &test->positions.key_positions};
+    const int64_t rows[] = {test->sizes.queries, test->sizes.keys};
+    for (int i = 0; i < 2; i++) {
+        if (!random_chance(source, i == 0 && has_tables ? 1.0 : 0.3))
+            continue;
+        int64_t shape[] = {random_chance(source, 0.3) ? 1 : test->sizes.batch, rows[i]};
+        *tensors[i] = test_tensor_plan(ATTNZOO_DTYPE_INT64, 2, shape);
+        random_plan_input(tensors[i], source, random_chance(source, 0.5) ? ATTNZOO_DTYPE_INT32 : ATTNZOO_DTYPE_INT64,
+                          1);
+    }
+}
+
+static void plan_rotary(struct multi_head_case *test, struct random_source *source)
+{
+    int64_t size = test->sizes.head_size;
+    bool is_partial = size % 2 != 0 || random_chance(source, 0.3);
+    if (size == 1 || !random_chance(source, 0.5))
+        return;
+    test->positions.rotary = random_chance(source, 0.5) ? "interleaved" : "half_split";
+    if (is_partial && size > 0)
+        test->positions.rotary_size = size = 2 * random_between(source, 1, size / 2);
+    bool has_tables = random_chance(source, 0.3);
+    if (has_tables)
+        plan_tables(test, source, size);
+    else if (random_chance(source, 0.3))
+        test->positions.rotary_base = random_chance(source, 0.5) ? 500000.0 : 2.0;
+    plan_given_positions(test, source, has_tables);
+}
+
+/* What multi_head alone has. */
+static void plan_additions(struct multi_head_case *test, struct random_source *source)
+{
+    int64_t heads = test->sizes.heads;
+    if (test->sizes.flavor != REFERENCE_PLAIN)
+        return;
+    plan_rotary(test, source);
+    if (random_chance(source, 0.3)) {
+        test->positions.is_unidirectional = random_chance(source, 0.5);
+        int64_t buckets = random_chance(source, 0.5) ? 32 : random_between(source, 4, 40);
+        if (random_chance(source, 0.5))
+            test->positions.max_distance = random_between(source, buckets / 2 + 1, 200);
+        test->parameters[RELATIVE_BUCKETS] = test_tensor_plan(ATTNZOO_DTYPE_FLOAT32, 2, (int64_t[]){buckets, heads});
+        random_plan_input(&test->parameters[RELATIVE_BUCKETS], source, random_float_type(source), 2);
+    }
+    if (random_chance(source, 0.3)) {
+        test->parameters[SINK] = test_tensor_plan(ATTNZOO_DTYPE_FLOAT32, 1, &heads);
+        random_plan_input(&test->parameters[SINK], source, random_float_type(source), 1);
+    }
+}
+
+/* Positions within the tables if there are some, otherwise anything up to 2^31 either way, often in order. */
+static void fill_positions(struct multi_head_case *test, struct random_source *source)
+{
+    struct test_tensor *const tensors[] = {&test->positions.query_positions, &test->positions.key_positions};
+    const struct test_tensor *table = &test->parameters[ROTARY_COS];
+    int64_t rows = table->rank > 0 ? table->shape[table->rank - 2] : 0;
+    for (int i = 0; i < 2; i++) {
+        int64_t farthest = random_chance(source, 0.3) ? INT32_MAX : 100;
+        bool is_in_order = random_chance(source, 0.5);
+        int64_t first = random_between(source, -farthest, farthest - tensors[i]->count);
+        for (int64_t place = 0; place < tensors[i]->count; place++) {
+            int64_t position = is_in_order ? first + place : random_between(source, -farthest, farthest);
+            if (rows > 0)
+                position = is_in_order ? place % rows : random_between(source, 0, rows - 1);
+            tensors[i]->values[place] = (double)position;
+        }
+        test_tensor_make_repeats_equal(tensors[i]);
+    }
+}
+
 /* Now and then a NaN that some rows see. */
 static void fill_faults(struct multi_head_case *test, struct random_source *source)
 {
@@ -258,8 +345,12 @@ void multi_head_random_case_create_sized(struct multi_head_case *test, struct ra
     if (test->base.is_masked)
         random_masks_plan(&test->base, source);
     plan_position(test, source);
+    plan_additions(test, source);
     multi_head_case_allocate(test);
     multi_head_case_fill(test, source, random_chance(source, 0.3) ? 3.0 : 1.0);
+    fill_positions(test, source);
+    if (random_chance(source, 0.3))
+        test_tensor_fill(&test->parameters[SINK], source, -5.0, 20.0);
     random_masks_fill(&test->base, source);
     fill_faults(test, source);
     if (random_chance(source, 0.7))

@@ -217,6 +217,8 @@ static void p15_a_million_weights_add_up_to_1(void **state)
     for (int kind = 0; kind < ZOO_KINDS; kind++) {
         struct zoo_case test;
         double sum = 0.0;
+        if (!zoo_adds_up((enum zoo_kind)kind))
+            continue;
         zoo_case_create(&test, (enum zoo_kind)kind, (struct zoo_sizes){1, 1, 1, 1, MILLION, 2}, 43);
         assert_ok(zoo_case_forward(&test, test.module, NULL, NULL, NULL));
         for (int64_t key = 0; key < MILLION; key++)
@@ -228,7 +230,8 @@ static void p15_a_million_weights_add_up_to_1(void **state)
             test.inputs[1].data[i] = test.inputs[1].data[i - 2];
         for (int64_t i = 2; i < test.inputs[3].count; i++)
             test.inputs[3].data[i] = test.inputs[3].data[i - 2];
-        if (kind != ZOO_SHAW && kind != ZOO_LOCATION_AWARE) {
+        if (kind != ZOO_SHAW && kind != ZOO_LOCATION_AWARE && kind != ZOO_MULTI_HEAD_POSITIONS &&
+            !zoo_is_hard((enum zoo_kind)kind) && zoo_reads_key((enum zoo_kind)kind)) {
             assert_ok(zoo_case_forward(&test, test.module, NULL, NULL, NULL));
             for (int64_t key = 0; key < MILLION; key++)
                 if (!(fabs((double)test.outputs[ATTNZOO_OUTPUT_ATTENTION].data[key] - 1e-6) <= 4.0 * 0x1p-23 * 1e-6))

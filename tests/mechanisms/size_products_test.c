@@ -119,6 +119,9 @@ static void p26_output_shapes_do_not_wrap(void **state)
     (void)state;
     for (int kind = 0; kind < ZOO_KINDS; kind++) {
         struct zoo_case test;
+        /* Whose keys are as many as its parameter has rows. */
+        if (kind == ZOO_POSITION)
+            continue;
         zoo_case_create(&test, (enum zoo_kind)kind, (struct zoo_sizes){1, 2, 2, 1, 1, 4}, 1);
         const int64_t many = INT64_C(1) << 57;
         bool has_heads = kind == ZOO_SCALED_DOT_PRODUCT;
@@ -224,7 +227,7 @@ static void more_memory_than_there_is_is_refused(void **state)
 {
     (void)state;
     for (int kind = ZOO_MULTI_HEAD; kind < ZOO_KINDS; kind++)
-        for (int32_t threads = 0; threads <= 2; threads += 2) {
+        for (int32_t threads = 0; threads <= 2 && kind != ZOO_POSITION; threads += 2) {
             struct zoo_case test, usual;
             attnzoo_executor *executor = NULL;
             const int64_t many = INT64_C(1) << 46;
@@ -239,7 +242,8 @@ static void more_memory_than_there_is_is_refused(void **state)
                                               kind == ZOO_TRANSFORMER_XL ? table : NULL};
             attnzoo_tensor *outputs[] = {test.outputs[0].view};
             assert_status(attnzoo_module_forward_slots(test.module, executor, inputs, 4, NULL, NULL, outputs, 1),
-                          ATTNZOO_STATUS_OUT_OF_MEMORY);
+                          /* More than hard can draw from. */
+                          zoo_is_hard(test.kind) ? ATTNZOO_STATUS_UNSUPPORTED : ATTNZOO_STATUS_OUT_OF_MEMORY);
             assert_true(zoo_case_is_poisoned(&test));
             assert_ok(zoo_case_forward(&test, test.module, executor, NULL, NULL));
             assert_ok(zoo_case_forward(&usual, test.module, NULL, NULL, NULL));
@@ -284,8 +288,7 @@ static void p26_strides_past_2_to_the_32_elements(void **state)
             strides[0] = stride;
             memcpy(far, array->data, (size_t)half * sizeof *far);
             memcpy(far + stride, array->data + half, (size_t)half * sizeof *far);
-            assert_ok(
-                attnzoo_tensor_assign(array->view, far, ATTNZOO_DTYPE_FLOAT32, array->rank, array->shape, strides));
+            assert_ok(attnzoo_tensor_assign(array->view, far, array->dtype, array->rank, array->shape, strides));
             assert_ok(zoo_case_forward(&moved, test.module, NULL, NULL, NULL));
             if (!is_input) {
                 memcpy(array->data, far, (size_t)half * sizeof *far);

@@ -32,7 +32,7 @@ static int list_places(struct zoo_case *test, struct place places[PLACES])
     static const char *const inputs[ZOO_INPUTS] = {"query", "key", "value", "position"};
     int count = 0;
     for (int i = 0; i < ZOO_INPUTS; i++)
-        if (test->inputs[i].rank > 0) {
+        if (test->inputs[i].rank > 0 && (i != ATTNZOO_INPUT_KEY || zoo_reads_key(test->kind))) {
             places[count].array = &test->inputs[i];
             strcpy(places[count++].name, inputs[i]);
         }
@@ -97,7 +97,8 @@ static void assert_nan_or_clean(const struct zoo_case *test, const struct zoo_ca
                 fail_msg("%s, NaN in %s: number %" PRId64 " of output %d is %.9g, was %.9g", ZOO_NAMES[test->kind],
                          name, i, output, (double)got, (double)was);
         }
-    if (nans == 0)
+    /* A value that is not chosen is not looked at. */
+    if (nans == 0 && !(zoo_is_hard(test->kind) && strcmp(name, "value") == 0))
         fail_msg("%s: the NaN in %s was lost", ZOO_NAMES[test->kind], name);
 }
 
@@ -114,7 +115,7 @@ static void assert_equal_numbers(const struct zoo_case *test, const struct zoo_c
 static bool is_in_query(const struct zoo_case *test, int output, int64_t number, int64_t batch, int64_t query)
 {
     const struct zoo_array *array = &test->outputs[output];
-    int32_t query_axis = array->rank - (output == ATTNZOO_OUTPUT_LOG_SUM_EXP ? 1 : 2);
+    int32_t query_axis = array->rank - (output >= ATTNZOO_OUTPUT_LOG_SUM_EXP ? 1 : 2);
     int64_t behind = 1, in_batch = array->count / array->shape[0];
     for (int32_t axis = query_axis + 1; axis < array->rank; axis++)
         behind *= array->shape[axis];
@@ -126,8 +127,8 @@ static void assert_other_queries_are_clean(const struct zoo_case *test, const st
 {
     for (int output = 0; output < ZOO_OUTPUTS; output++)
         for (int64_t i = 0; i < test->outputs[output].count; i++) {
-            /* What a step of location_aware gives, those after it start from. */
-            if (is_in_query(test, output, i, batch, query) || test->kind == ZOO_LOCATION_AWARE)
+            /* What a step of a recurrence gives, those after it start from. */
+            if (is_in_query(test, output, i, batch, query) || zoo_is_recurrent(test->kind))
                 continue;
             if (!is_same_number(test->outputs[output].data[i], clean->outputs[output].data[i]))
                 fail_msg("%s, %s: another query changed", ZOO_NAMES[test->kind], name);
@@ -182,6 +183,8 @@ static void inputs_and_parameters_take_any_number(void **state)
         struct zoo_case test, clean;
         struct place places[PLACES];
         const attnzoo_mask *mask = i % 2 == 0 ? NULL : causal;
+        if (!zoo_adds_up((enum zoo_kind)(i / 2)))
+            continue;
         zoo_case_create(&test, (enum zoo_kind)(i / 2), SIZES, 31);
         zoo_case_share(&clean, &test);
         run(&clean, NULL, mask);
@@ -228,7 +231,11 @@ static void biases_take_any_number(void **state)
 {
     (void)state;
     for (int kind = 0; kind < ZOO_KINDS; kind++) {
+        if (!zoo_adds_up((enum zoo_kind)kind))
+            continue;
         struct zoo_case test, clean;
+        if (!zoo_takes_masks((enum zoo_kind)kind))
+            continue;
         zoo_case_create(&test, (enum zoo_kind)kind, SIZES, 32);
         zoo_case_share(&clean, &test);
         run_with_bias(&clean, 0.0f);
@@ -250,7 +257,7 @@ static void biases_take_any_number(void **state)
         assert_weight(&test, KEY - 1, 0.0, 0.0);
         run_with_bias(&test, -3e38f);
         assert_weight(&test, KEY, 0.0, 0.0);
-        assert_weight(&test, KEY - 1, 1e-6, 1.0);
+        assert_weight(&test, KEY - 1, zoo_is_hard(test.kind) ? 0.0 : 1e-6, 1.0);
         assert_rows_are_attention(&test, "a bias of -3e38");
         run_with_bias(&test, 1e-42f);
         assert_equal_numbers(&test, &clean, "a bias of 1e-42");
@@ -266,9 +273,13 @@ static void slopes_past_the_range_leave_the_own_key(void **state)
 {
     (void)state;
     for (int kind = 0; kind < ZOO_KINDS; kind++) {
+        if (!zoo_adds_up((enum zoo_kind)kind))
+            continue;
         struct zoo_case test;
         struct zoo_array slopes;
         attnzoo_mask *mask = NULL;
+        if (!zoo_takes_masks((enum zoo_kind)kind))
+            continue;
         zoo_case_create(&test, (enum zoo_kind)kind, SIZES, 33);
         zoo_array_create(&slopes, 1, (int64_t[]){test.sizes.heads});
         for (int64_t i = 0; i < slopes.count; i++)
@@ -289,7 +300,7 @@ static void a_single_key_has_all_the_attention(void **state)
 {
     (void)state;
     for (int kind = 0; kind < ZOO_KINDS; kind++)
-        for (int i = 0; i < 3; i++) {
+        for (int i = 0; i < 3 && zoo_adds_up((enum zoo_kind)kind); i++) {
             const float scales[] = {1.0f, 1e15f, 1e-30f};
             struct zoo_case test;
             zoo_case_create(&test, (enum zoo_kind)kind, (struct zoo_sizes){2, 2, 1, 5, 1, 4}, 34);

@@ -79,11 +79,11 @@ static void destroy_mask(struct mask_tensors *tensors, attnzoo_mask *mask)
 }
 
 /* Every field out and in again by views with extreme strides. */
-static void move_fields(attnzoo_state *state, int number)
+static void move_fields(attnzoo_state *state, int32_t field_count, int number)
 {
     struct zoo_array fields[2];
     const attnzoo_tensor *views[2];
-    for (int32_t field = 0; field < 2; field++) {
+    for (int32_t field = 0; field < field_count; field++) {
         int32_t rank = 0;
         int64_t shape[ATTNZOO_RANK_MAX];
         assert_ok(attnzoo_state_field_shape(state, field, &rank, shape));
@@ -92,8 +92,8 @@ static void move_fields(attnzoo_state *state, int number)
         assert_ok(attnzoo_state_get_field(state, field, fields[field].view));
         views[field] = fields[field].view;
     }
-    assert_ok(attnzoo_state_set_fields(state, views, 2));
-    for (int32_t field = 0; field < 2; field++)
+    assert_ok(attnzoo_state_set_fields(state, views, field_count));
+    for (int32_t field = 0; field < field_count; field++)
         zoo_array_destroy(&fields[field]);
 }
 
@@ -107,7 +107,7 @@ static void run(struct zoo_case *test, attnzoo_executor *executor, int number)
     if (zoo_has_state(test->kind)) {
         assert_ok(attnzoo_state_create(&state, module, 1, 1));
         assert_ok(zoo_case_forward(test, module, executor, mask, state));
-        move_fields(state, number);
+        move_fields(state, zoo_field_count(test->kind), number);
     }
     zoo_case_poison(test);
     assert_ok(zoo_case_forward(test, module, executor, mask, NULL));

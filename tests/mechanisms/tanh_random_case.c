@@ -51,7 +51,7 @@ static uint32_t random_absences(struct random_source *source)
     return absent;
 }
 
-static struct tanh_sizes random_sizes(struct random_source *source, bool is_location_aware)
+static struct tanh_sizes random_sizes(struct random_source *source, bool is_location_aware, bool has_heads)
 {
     struct tanh_sizes sizes = {
         .batch = random_chance(source, 0.02) ? 0 : random_between(source, 1, 3),
@@ -68,7 +68,7 @@ static struct tanh_sizes random_sizes(struct random_source *source, bool is_loca
         .width = WIDTHS[random_between(source, 0, WIDTH_COUNT - 1)],
         .absent = random_absences(source),
     };
-    if (is_location_aware && random_chance(source, 0.5)) {
+    if (has_heads && random_chance(source, 0.5)) {
         sizes.key_heads = random_between(source, 1, 3);
         sizes.heads = sizes.key_heads * random_between(source, 1, 3);
     }
@@ -188,7 +188,9 @@ static enum reference_feedback random_feedback(struct random_source *source, con
 void tanh_random_case_create(struct tanh_case *test, struct random_source *source, const char *mechanism)
 {
     enum reference_feedback feedback = random_feedback(source, mechanism);
-    struct tanh_sizes sizes = random_sizes(source, strcmp(mechanism, "location_aware") == 0);
+    bool is_location_aware = strcmp(mechanism, "location_aware") == 0;
+    bool has_heads = is_location_aware || strcmp(mechanism, "hard") == 0;
+    struct tanh_sizes sizes = random_sizes(source, is_location_aware, has_heads);
     create(test, source, mechanism, sizes, feedback);
 }
 

@@ -62,6 +62,7 @@ class TestCommandPage(unittest.TestCase):
         for name in ("query", "key", "value"):
             np.save(folder / f"{name}.npy", np.load(case / f"{name}.npy"))
         np.save(folder / "tokens.npy", np.load(case / "query.npy"))
+        (folder / "words.txt").write_text("attention\n")
         shutil.copy(ROOT / "examples/data/names/pytorch.safetensors", folder / "model.safetensors")
         environment = dict(os.environ, PATH=f"{folder / 'bin'}:{os.environ['PATH']}")
         examples = PAGE.split(".Sh EXAMPLES")[1].split(".Sh")[0]

@@ -92,7 +92,14 @@ void reference_additive_score(const struct reference_additive *problem, const st
         magnitude += fabs(weight) * (fabs(y) + y_error);
     }
     error = fabs(problem->sharpening) * (error + rounding_of_tanh_sum(size, magnitude));
-    reference_row_add(row, mask, batch, head, query, key, problem->sharpening * sum, error);
+    double score = problem->sharpening * sum;
+    if (mask->softcap > 0.0) {
+        /* As in item 1 of rounding.h. */
+        double capped = mask->softcap * tanh(score / mask->softcap);
+        error += rounding_gamma(3.0) * (fabs(score) + error) + rounding_gamma(6.0) * fabs(capped);
+        score = capped;
+    }
+    reference_row_add(row, mask, batch, head, query, key, score, error);
 }
 
 void reference_additive_write(const struct reference_additive *problem, const struct reference_projections *projections,

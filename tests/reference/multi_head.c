@@ -63,15 +63,89 @@ static void project_into_heads(const struct reference_linear *linear, const doub
                 }
 }
 
+/* Cosine or sine of a pair, and how far off it may be beside its rounding. */
+static double turn_of(const struct reference_rotary *rotary, bool is_sine, int64_t batch, double position, int64_t pair,
+                      double *error)
+{
+    *error = 0.0;
+    if (rotary->cosines != NULL) {
+        int64_t table = rotary->table_batch > 1 ? batch : 0;
+        /* Outside stand only queries that see nothing. */
+        if (position < 0.0 || position >= (double)rotary->table_rows)
+            return 0.0;
+        int64_t place = (table * rotary->table_rows + (int64_t)position) * (rotary->size / 2) + pair;
+        return is_sine ? rotary->sines[place] : rotary->cosines[place];
+    }
+    double angle = position * pow(rotary->base, -2.0 * (double)pair / (double)rotary->size);
+    *error = fabs(angle) * 0x1p-50 + 0x1p-45;
+    return is_sine ? sin(angle) : cos(angle);
+}
+
+/* Item 10a, of the pair at places a and b. */
+static void turn_pair(const struct bounded *rows, int64_t a, int64_t b, double cosine, double sine, double error)
+{
+    double x = rows->value[a], y = rows->value[b], e = rows->bound[a], f = rows->bound[b];
+    double plain = fabs(x) + fabs(y) + e + f;
+    rows->value[a] = x * cosine - y * sine;
+    rows->value[b] = x * sine + y * cosine;
+    rows->bound[a] = rounding_of_turn((fabs(x) + e) * fabs(cosine) + (fabs(y) + f) * fabs(sine), plain,
+                                      e * fabs(cosine) + f * fabs(sine), error);
+    rows->bound[b] = rounding_of_turn((fabs(x) + e) * fabs(sine) + (fabs(y) + f) * fabs(cosine), plain,
+                                      e * fabs(sine) + f * fabs(cosine), error);
+}
+
+/* The row of so many columns that begins at a place. */
+static void turn_row(const struct reference_rotary *rotary, const struct bounded *rows, int64_t first, int64_t batch,
+                     double position)
+{
+    for (int64_t pair = 0; pair < rotary->size / 2; pair++) {
+        double error, sine_error;
+        double cosine = turn_of(rotary, false, batch, position, pair, &error);
+        double sine = turn_of(rotary, true, batch, position, pair, &sine_error);
+        int64_t a = first + (rotary->is_interleaved ? 2 * pair : pair);
+        turn_pair(rows, a, rotary->is_interleaved ? a + 1 : a + rotary->size / 2, cosine, sine, error);
+    }
+}
+
+static void turn_queries(const struct reference_multi_head *problem, const struct bounded *query)
+{
+    const struct reference_problem *core = &problem->core;
+    const struct reference_rotary *rotary = &problem->rotary;
+    for (int64_t row = 0; rotary->is_on && row < core->batch * core->heads * core->queries; row++) {
+        int64_t batch = row / core->queries / core->heads, i = row % core->queries;
+        double position = (double)reference_position(core, batch, i);
+        if (rotary->query_positions != NULL)
+            position = rotary->query_positions[(rotary->query_position_batch > 1 ? batch * core->queries : 0) + i];
+        turn_row(rotary, query, row * core->head_size, batch, position);
+    }
+}
+
+/* The keys behind the past ones. */
+static void turn_keys(const struct reference_multi_head *problem, const struct bounded *key)
+{
+    const struct reference_problem *core = &problem->core;
+    const struct reference_rotary *rotary = &problem->rotary;
+    int64_t own = core->keys - problem->past;
+    for (int64_t row = 0; rotary->is_on && row < core->batch * core->key_heads * own; row++) {
+        int64_t batch = row / own / core->key_heads, j = row % own;
+        double position = (double)(problem->past + j);
+        if (rotary->key_positions != NULL)
+            position = rotary->key_positions[(rotary->key_position_batch > 1 ? batch * own : 0) + j];
+        turn_row(rotary, key, (row / own * core->keys + problem->past + j) * core->head_size, batch, position);
+    }
+}
+
 /* What a cache held goes in front of what the call brings; what lies beyond a key length is zeros there. */
 static struct bounded keep(const struct reference_multi_head *problem, const struct reference_linear *linear,
-                           const double *input, const double *past)
+                           const double *input, const double *past, bool is_turned)
 {
     const struct reference_problem *core = &problem->core;
     int64_t heads = core->key_heads;
     int64_t size = linear->outputs / heads;
     struct bounded result = zeros(core->batch * heads * core->keys * size);
     project_into_heads(linear, input, core->batch, core->keys - problem->past, heads, problem->past, &result);
+    if (is_turned)
+        turn_keys(problem, &result);
     for (int64_t row = 0; row < core->batch * heads; row++) {
         int64_t length = core->key_lengths != NULL ? (int64_t)core->key_lengths[row / heads] : core->keys;
         for (int64_t j = 0; j < core->keys; j++)
@@ -139,6 +213,7 @@ static struct reference_result attend(const struct reference_multi_head *problem
     struct reference_problem core = problem->core;
     struct bounded query = zeros(core.batch * core.heads * core.queries * core.head_size);
     project_into_heads(&problem->query_proj, problem->query, core.batch, core.queries, core.heads, 0, &query);
+    turn_queries(problem, &query);
     struct bounded with_u = add_head_bias(&core, &query, problem->u_bias);
     struct bounded with_v = add_head_bias(&core, &query, problem->v_bias);
     struct bounded table = {0};
@@ -209,8 +284,8 @@ static struct bounded average_heads(const struct reference_problem *core, const 
 
 struct reference_multi_head_result reference_multi_head_compute(const struct reference_multi_head *problem)
 {
-    struct bounded key = keep(problem, &problem->key_proj, problem->key, problem->past_key);
-    struct bounded value = keep(problem, &problem->value_proj, problem->value, problem->past_value);
+    struct bounded key = keep(problem, &problem->key_proj, problem->key, problem->past_key, true);
+    struct bounded value = keep(problem, &problem->value_proj, problem->value, problem->past_value, false);
     struct reference_result heads = attend(problem, &key, &value);
     struct bounded context = merge_heads(problem, &heads);
     struct bounded attention = {heads.attention, heads.attention_bound};

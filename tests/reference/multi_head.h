@@ -1,6 +1,6 @@
 /*
  * tests/reference/multi_head.h: multi-head attention, with relative positions or without and with a key/value cache or
- * without, in plain loops of double precision, and a bound for what a float32 computation may differ by: items 7 to 10
+ * without, in plain loops of double precision, and a bound for what a float32 computation may differ by: items 7 to 10a
  * of rounding.h around what scaled_dot_product.h says. It shares no code with the library.
  *
  * All arrays are compact row-major doubles. Letters as in attnzoo/attnzoo.h; T keys are past ones, from a cache, and M
@@ -16,6 +16,18 @@ struct reference_linear {
     const double *weight; /* [outputs, inputs]; NULL: y = x, and no bias */
     const double *bias;   /* [outputs] or NULL */
     int64_t inputs, outputs;
+};
+
+/* Turns queries and keys of the call by their positions. */
+struct reference_rotary {
+    bool is_on, is_interleaved;
+    int64_t size; /* R */
+    double base;
+    const double *cosines, *sines; /* [1 or B, P, R/2], in place of the base; or NULL */
+    int64_t table_batch, table_rows;
+    const double *query_positions; /* [1 or B, N]; NULL: where the mask says that queries stand */
+    const double *key_positions;   /* [1 or B, M]; NULL: T, T + 1 ... */
+    int64_t query_position_batch, key_position_batch;
 };
 
 enum reference_flavor { REFERENCE_PLAIN, REFERENCE_TRANSFORMER_XL, REFERENCE_SHAW };
@@ -42,6 +54,8 @@ struct reference_multi_head {
     /* shaw. */
     const double *relative_key, *relative_value; /* [2 k + 1, D], [2 k + 1, Dv] or NULL */
     int64_t farthest;                            /* k */
+
+    struct reference_rotary rotary; /* zeros for none; past keys are turned already */
 };
 
 /* Each array belongs to the result. */

@@ -20,8 +20,9 @@ double rounding_of_score(const struct score_parts *parts)
     double error = parts->product_error + rounding_gamma(terms + 3.0) * parts->product_magnitude + terms * SMALLEST;
     if (parts->softcap > 0.0)
         error += rounding_gamma(3.0) * (fabs(parts->product) + error) + rounding_gamma(6.0) * fabs(parts->capped);
-    double magnitudes = fabs(parts->capped) + error + fabs(parts->dense_bias) + fabs(parts->linear_bias);
-    return error + rounding_gamma(3.0) * magnitudes;
+    double magnitudes =
+        fabs(parts->capped) + error + fabs(parts->dense_bias) + fabs(parts->linear_bias) + fabs(parts->bucket_bias);
+    return error + rounding_gamma(parts->bucket_bias != 0.0 ? 4.0 : 3.0) * magnitudes;
 }
 
 double rounding_of_weight(double below, double score_error, int64_t keys)
@@ -66,6 +67,11 @@ double rounding_of_log_sum_exp(const struct row_rounding *row, double maximum)
 double rounding_of_linear(int64_t terms, double magnitude, double input_error)
 {
     return input_error + rounding_gamma((double)terms + 2.0) * magnitude + (double)terms * SMALLEST;
+}
+
+double rounding_of_turn(double magnitude, double plain, double input_error, double angle_error)
+{
+    return input_error + angle_error * plain + rounding_gamma(3.0) * (magnitude + angle_error * plain) + 2.0 * SMALLEST;
 }
 
 double rounding_of_average(int64_t heads, double average, double average_bound)

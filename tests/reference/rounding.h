@@ -11,8 +11,9 @@
  *    softcap: y = c tanh(x / c). c is rounded, x / c is rounded (twice if by the reciprocal), so x / c strays by
  *    gamma(3) |x / c| beyond its share of the error of x, and tanh has a slope of at most 1. tanh itself is within 2
  * ulp (4 u), and multiplying rounds with c rounded: gamma(6) |y| more. Biases: three terms, x, dense and linear; the
- * linear one is itself a product of two (the slope is a float, the distance an exact integer). Every partial sum is at
- * most the sum of the magnitudes: gamma(3) (|x| + |dense| + |linear|). Together: d_j, the error bound of score j.
+ *    linear one is itself a product of two (the slope is a float, the distance an exact integer). Every partial sum is at
+ *    most the sum of the magnitudes: gamma(3) (|x| + |dense| + |linear|). With one by the bucket of the distance there is
+ *    one term more: gamma(4) of all four. Together: d_j, the error bound of score j.
  * 2. A weight. Attention does not change when all scores of a row move by one amount, so let weights be taken relative
  * to the exact maximum m: w_j = exp(s_j - m). The computed one is w_j exp(e) with |e| at most d_j from the score,
  *    + u min(m - s_j, 110)     from rounding the differences that are exponentiated. With a running maximum that rises
@@ -22,6 +23,7 @@
  * T times at most. It is looked at once a tile of at least 16 keys: T = M / 16 + 1. Besides, exp may underflow at each
  * step: 2^-126.
  * 3. The sum of the weights: relative error r = (sum_j error(w_j) + gamma(M) of the sum) / sum_j w_j.
+ *    A sink is one more weight, of an exact score: one more to add up, and one more time that the maximum may rise.
  * 4. The attention: a quotient, or a product with the reciprocal: two more roundings, and one to spare for where the
  *    quotient is formed; relative to (w_j + error(w_j)) / (sum (1 - r)).
  * 5. The context: sum_j error(A_j) |v_jd|, and gamma(M + 3) for M products, their sum in any order and the division.
@@ -38,6 +40,12 @@
  *    With values that stand for the distance there are 2 M products.
  * 10. Attention averaged over H heads: the average of the bounds, and gamma(H + 2) of the most that the average
  * reaches.
+ *
+ * 10a. A pair of columns turned, x' = x cos - y sin and y' = x sin + y cos: gamma(3) of the magnitudes, for cosine and
+ * sine rounded to floats, products and sum. The angle p base^(-2i/R) is made in double, by a power, a product and, where
+ * the library goes on from the angle before, up to 64 sums of angles: cosine and sine are off by |angle| 2^-50 + 2^-45 at
+ * most, beside their rounding. Where x and y are off by e and f: e |cos| + f |sin| more. Cosines and sines of a table are
+ * exact.
  *
  * Items 11 to 17, of scores that are sums of tanh and of alignments that feed the next step, are in rounding_tanh.h.
  *
@@ -61,6 +69,7 @@ struct score_parts {
     double capped;            /* the product after softcap */
     double dense_bias;
     double linear_bias;
+    double bucket_bias;
 };
 
 /* Items 1 and 8: the most that a float32 score may be off. */
@@ -85,6 +94,10 @@ double rounding_of_log_sum_exp(const struct row_rounding *row, double maximum);
 
 /* Item 7: of one element of a linear layer; magnitude: sum (|x| + e) |W| + |b|, input_error: sum e |W|. */
 double rounding_of_linear(int64_t terms, double magnitude, double input_error);
+
+/* Item 10a: magnitude: |x cos| + |y sin| with the errors of x and y added to them; plain: |x| + |y|, likewise;
+ * input_error: e |cos| + f |sin|; angle_error: 0 where cosine and sine are exact. */
+double rounding_of_turn(double magnitude, double plain, double input_error, double angle_error);
 
 /* Item 10: average: of the attention and its bounds. */
 double rounding_of_average(int64_t heads, double average, double average_bound);

@@ -74,13 +74,45 @@ double reference_linear_bias(const struct reference_problem *problem, int64_t ba
     return -problem->slopes[head] * (double)llabs(reference_position(problem, batch, query) - key);
 }
 
+/* _relative_position_bucket of T5's code, line by line, with float32 where that has it. */
+int64_t reference_bucket(const struct reference_buckets *buckets, int64_t relative_position)
+{
+    int64_t result = 0;
+    int64_t n = -relative_position;
+    int64_t count = buckets->count;
+    if (buckets->is_bidirectional) {
+        count /= 2;
+        result += n < 0 ? count : 0;
+        n = llabs(n);
+    } else if (n < 0) {
+        n = 0;
+    }
+    int64_t max_exact = count / 2;
+    if (n < max_exact)
+        return result + n;
+    float logarithm = logf((float)n / (float)max_exact);
+    float all = (float)log((double)buckets->max_distance / (double)max_exact);
+    int64_t large = max_exact + (int64_t)(logarithm / all * (float)(count - max_exact));
+    return result + (large < count - 1 ? large : count - 1);
+}
+
+static double bucket_bias(const struct reference_problem *problem, int64_t batch, int64_t head, int64_t query,
+                          int64_t key)
+{
+    if (problem->buckets.table == NULL)
+        return 0.0;
+    int64_t bucket = reference_bucket(&problem->buckets, key - reference_position(problem, batch, query));
+    return problem->buckets.table[bucket * problem->heads + head];
+}
+
 /* One query against all keys: per key whether it is seen, its score and its weight, each with its bound. */
 struct row {
     bool *seen;
     double *score, *score_error;
     double *weight, *weight_error;
     double *value_magnitude; /* room for value_size numbers */
-    double maximum;
+    double maximum;          /* the sink's score counts */
+    double sink;             /* -infinity for none */
     bool sees_anything, is_nan;
 };
 
@@ -149,7 +181,8 @@ static void score_key(const struct reference_problem *problem, struct row *row, 
     parts.capped = problem->softcap > 0.0 ? problem->softcap * tanh(parts.product / problem->softcap) : parts.product;
     parts.dense_bias = reference_dense_bias(problem, batch, head, query, key);
     parts.linear_bias = reference_linear_bias(problem, batch, head, query, key);
-    double score = parts.capped + parts.dense_bias + parts.linear_bias;
+    parts.bucket_bias = bucket_bias(problem, batch, head, query, key);
+    double score = parts.capped + parts.dense_bias + parts.linear_bias + parts.bucket_bias;
     row->score[key] = score < -FLT_MAX ? -FLT_MAX : score;
     row->score_error[key] = rounding_of_score(&parts);
 }
@@ -157,9 +190,10 @@ static void score_key(const struct reference_problem *problem, struct row *row, 
 static void score_row(const struct reference_problem *problem, struct row *row, int64_t batch, int64_t head,
                       int64_t query)
 {
-    row->maximum = -INFINITY;
+    row->sink = problem->sinks != NULL ? problem->sinks[head] : -INFINITY;
+    row->maximum = row->sink;
     row->sees_anything = false;
-    row->is_nan = false;
+    row->is_nan = isnan(row->sink) || row->sink > FLT_MAX;
     for (int64_t j = 0; j < problem->keys; j++) {
         row->seen[j] = reference_sees(problem, batch, head, query, j);
         if (!row->seen[j])
@@ -177,11 +211,19 @@ static struct row_rounding normalise_row(struct row *row, int64_t keys)
     double sum = 0.0;
     double errors = 0.0;
     int64_t seen_count = 0;
+    bool has_sink = row->sink > -INFINITY;
+    /* One more time that the maximum may rise is as many keys more as there are to a tile. */
+    int64_t counted_keys = keys + (has_sink ? 16 : 0);
+    if (has_sink) {
+        sum = exp(row->sink - row->maximum);
+        errors = rounding_of_weight(row->sink - row->maximum, 0.0, counted_keys);
+        seen_count = 1;
+    }
     for (int64_t j = 0; j < keys; j++) {
         row->weight[j] = row->seen[j] ? exp(row->score[j] - row->maximum) : 0.0;
         row->weight_error[j] = 0.0;
         if (row->seen[j])
-            row->weight_error[j] = rounding_of_weight(row->score[j] - row->maximum, row->score_error[j], keys);
+            row->weight_error[j] = rounding_of_weight(row->score[j] - row->maximum, row->score_error[j], counted_keys);
         sum += row->weight[j];
         errors += row->weight_error[j];
         seen_count += row->seen[j];

@@ -29,6 +29,13 @@ struct reference_distances {
     const double *value; /* [rows, Dv], added to the value; or NULL */
 };
 
+/* T5's: row b of the table is added, head by head, to the scores of pairs whose distance is in bucket b. */
+struct reference_buckets {
+    const double *table; /* [count, H]; NULL for none */
+    int64_t count, max_distance;
+    bool is_bidirectional;
+};
+
 struct reference_problem {
     int64_t batch, heads, key_heads, queries, keys, head_size, value_size;
     const double *query; /* [B, H, N, D] */
@@ -51,6 +58,8 @@ struct reference_problem {
     /* How far query, key and value may be off where they were computed themselves; NULL for exact ones. */
     const double *query_error, *key_error, *value_error;
     struct reference_distances distances; /* zeros for none */
+    struct reference_buckets buckets;     /* zeros for none */
+    const double *sinks;                  /* [H] or NULL */
 };
 
 /* Each array belongs to the result. A row with a NaN or +infinity among its scores is NaN throughout, for keys that it
@@ -72,6 +81,9 @@ double reference_dense_bias(const struct reference_problem *problem, int64_t bat
                             int64_t key);
 double reference_linear_bias(const struct reference_problem *problem, int64_t batch, int64_t head, int64_t query,
                              int64_t key);
+
+/* The bucket of a relative position, key less query. */
+int64_t reference_bucket(const struct reference_buckets *buckets, int64_t relative_position);
 
 struct reference_result reference_compute(const struct reference_problem *problem);
 

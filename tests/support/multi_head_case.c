@@ -8,11 +8,24 @@
 
 #include <math.h>
 
-const char *const MULTI_HEAD_PARAMETER_NAMES[MULTI_HEAD_PARAMETERS] = {
-    "query_proj.weight", "query_proj.bias", "key_proj.weight", "key_proj.bias",
-    "value_proj.weight", "value_proj.bias", "out_proj.weight", "out_proj.bias",
-    "pos_proj.weight",   "pos_proj.bias",   "u_bias",          "v_bias",
-    "relative_key",      "relative_value"};
+const char *const MULTI_HEAD_PARAMETER_NAMES[MULTI_HEAD_PARAMETERS] = {"query_proj.weight",
+                                                                       "query_proj.bias",
+                                                                       "key_proj.weight",
+                                                                       "key_proj.bias",
+                                                                       "value_proj.weight",
+                                                                       "value_proj.bias",
+                                                                       "out_proj.weight",
+                                                                       "out_proj.bias",
+                                                                       "pos_proj.weight",
+                                                                       "pos_proj.bias",
+                                                                       "u_bias",
+                                                                       "v_bias",
+                                                                       "relative_key",
+                                                                       "relative_value",
+                                                                       "rotary_cos",
+                                                                       "rotary_sin",
+                                                                       "relative_buckets",
+                                                                       "sink"};
 
 static const int32_t FLOAT32 = ATTNZOO_DTYPE_FLOAT32;
 
@@ -99,12 +112,17 @@ void multi_head_case_plan_state(struct multi_head_case *test, int64_t capacity)
     test->kept_value = test_tensor_plan(FLOAT32, 4, (int64_t[]){B, G, all, sizes->value_size});
 }
 
-enum { OWN_INPUTS = MULTI_HEAD_PARAMETERS + 3, OWN_TENSORS = OWN_INPUTS + 2 };
+enum { OWN_INPUTS = MULTI_HEAD_PARAMETERS + 5, OWN_TENSORS = OWN_INPUTS + 2 };
 
 /* Those that base does not have; inputs come first. */
 static void own_tensors(struct multi_head_case *test, struct test_tensor *tensors[OWN_TENSORS])
 {
-    struct test_tensor *others[] = {&test->position, &test->past_key, &test->past_value, &test->kept_key,
+    struct test_tensor *others[] = {&test->position,
+                                    &test->positions.query_positions,
+                                    &test->positions.key_positions,
+                                    &test->past_key,
+                                    &test->past_value,
+                                    &test->kept_key,
                                     &test->kept_value};
     for (int i = 0; i < MULTI_HEAD_PARAMETERS; i++)
         tensors[i] = &test->parameters[i];
@@ -156,6 +174,20 @@ void multi_head_case_store(struct multi_head_case *test)
         test_tensor_poison(tensors[i]);
 }
 
+static void set_positions(const struct multi_head_positions *positions, attnzoo_module *module)
+{
+    if (positions->rotary != NULL)
+        assert_ok(attnzoo_module_set_option_text(module, "rotary", positions->rotary));
+    if (positions->rotary_size > 0)
+        assert_ok(attnzoo_module_set_option_int(module, "rotary_size", positions->rotary_size));
+    if (positions->rotary_base > 0.0)
+        assert_ok(attnzoo_module_set_option_float(module, "rotary_base", positions->rotary_base));
+    if (positions->max_distance > 0)
+        assert_ok(attnzoo_module_set_option_int(module, "relative_max_distance", positions->max_distance));
+    if (positions->is_unidirectional)
+        assert_ok(attnzoo_module_set_option_bool(module, "relative_bidirectional", 0));
+}
+
 attnzoo_module *multi_head_case_unprepared(const struct multi_head_case *test)
 {
     const struct multi_head_sizes *sizes = &test->sizes;
@@ -172,6 +204,7 @@ attnzoo_module *multi_head_case_unprepared(const struct multi_head_case *test)
         assert_ok(attnzoo_module_set_option_float(module, "softcap", test->base.softcap));
     if (test->averages_heads)
         assert_ok(attnzoo_module_set_option_bool(module, "average_heads", 1));
+    set_positions(&test->positions, module);
     for (int i = 0; i < MULTI_HEAD_PARAMETERS; i++)
         if (test->parameters[i].rank > 0)
             assert_ok(attnzoo_module_set_parameter(module, MULTI_HEAD_PARAMETER_NAMES[i], test->parameters[i].view));
@@ -222,11 +255,14 @@ attnzoo_status multi_head_case_forward(struct multi_head_case *test, const attnz
     const attnzoo_tensor *inputs[] = {[ATTNZOO_INPUT_QUERY] = test->base.query.view,
                                       [ATTNZOO_INPUT_KEY] = multi_head_case_key(test)->view,
                                       [ATTNZOO_INPUT_VALUE] = multi_head_case_value(test)->view,
-                                      [ATTNZOO_INPUT_POSITION] = test->position.view};
+                                      [ATTNZOO_INPUT_POSITION] = test->position.view,
+                                      [ATTNZOO_INPUT_QUERY_POSITIONS] = test->positions.query_positions.view,
+                                      [ATTNZOO_INPUT_KEY_POSITIONS] = test->positions.key_positions.view};
+    bool has_positions = test->positions.query_positions.rank > 0 || test->positions.key_positions.rank > 0;
+    int32_t input_count = has_positions ? 6 : test->position.rank > 0 ? 4 : 3;
     attnzoo_tensor *outputs[] = {
         [ATTNZOO_OUTPUT_CONTEXT] = test->base.context.view, [ATTNZOO_OUTPUT_ATTENTION] = test->base.attention.view};
-    return attnzoo_module_forward_slots(module, executor, inputs, test->position.rank > 0 ? 4 : 3, mask, state, outputs,
-                                        2);
+    return attnzoo_module_forward_slots(module, executor, inputs, input_count, mask, state, outputs, 2);
 }
 
 void multi_head_case_load(struct multi_head_case *test)

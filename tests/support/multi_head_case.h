@@ -30,6 +30,10 @@ enum {
     V_BIAS,
     RELATIVE_KEY,
     RELATIVE_VALUE,
+    ROTARY_COS,
+    ROTARY_SIN,
+    RELATIVE_BUCKETS,
+    SINK,
     MULTI_HEAD_PARAMETERS
 };
 
@@ -48,6 +52,16 @@ struct multi_head_sizes {
     int64_t farthest;       /* shaw: k */
 };
 
+/* Options and inputs of positions; the tables are among the parameters. */
+struct multi_head_positions {
+    const char *rotary; /* NULL: not set */
+    int64_t rotary_size;
+    double rotary_base;                                /* 0: not set */
+    struct test_tensor query_positions, key_positions; /* [1 or B, N], [1 or B, M]; rank 0: none */
+    int64_t max_distance;                              /* 0: not set */
+    bool is_unidirectional;
+};
+
 struct multi_head_case {
     struct multi_head_sizes sizes;
     /* Masks, scale and softcap; its keys count the past ones. Its query, key and value are those of the call, [B, N,
@@ -56,6 +70,7 @@ struct multi_head_case {
     bool averages_heads;
     struct test_tensor parameters[MULTI_HEAD_PARAMETERS]; /* rank 0: not set */
     struct test_tensor position;                          /* [1 or B, P, E] */
+    struct multi_head_positions positions;
 
     /* The cache. */
     bool has_state;

@@ -17,6 +17,36 @@ static struct reference_linear linear_of(const struct multi_head_case *test, int
                                      .outputs = tensor->shape[0]};
 }
 
+static struct reference_rotary rotary_of(const struct multi_head_case *test)
+{
+    const struct multi_head_positions *positions = &test->positions;
+    const struct test_tensor *table = &test->parameters[ROTARY_COS];
+    struct reference_rotary rotary = {.is_on = positions->rotary != NULL,
+                                      .is_interleaved = positions->rotary != NULL && positions->rotary[0] == 'i',
+                                      .size =
+                                          positions->rotary_size > 0 ? positions->rotary_size : test->sizes.head_size,
+                                      .base = positions->rotary_base > 0.0 ? positions->rotary_base : 10000.0,
+                                      .cosines = table->values,
+                                      .sines = test->parameters[ROTARY_SIN].values,
+                                      .table_batch = table->rank == 3 ? table->shape[0] : 1,
+                                      .query_positions = positions->query_positions.values,
+                                      .key_positions = positions->key_positions.values,
+                                      .query_position_batch = positions->query_positions.shape[0],
+                                      .key_position_batch = positions->key_positions.shape[0]};
+    if (table->rank > 0)
+        rotary.table_rows = table->shape[table->rank - 2];
+    return rotary;
+}
+
+static struct reference_buckets buckets_of(const struct multi_head_case *test)
+{
+    const struct multi_head_positions *positions = &test->positions;
+    return (struct reference_buckets){.table = test->parameters[RELATIVE_BUCKETS].values,
+                                      .count = test->parameters[RELATIVE_BUCKETS].shape[0],
+                                      .max_distance = positions->max_distance > 0 ? positions->max_distance : 128,
+                                      .is_bidirectional = !positions->is_unidirectional};
+}
+
 struct reference_multi_head multi_head_case_problem(struct multi_head_case *test)
 {
     const struct multi_head_sizes *sizes = &test->sizes;
@@ -42,7 +72,10 @@ struct reference_multi_head multi_head_case_problem(struct multi_head_case *test
                                            .v_bias = test->parameters[V_BIAS].values,
                                            .relative_key = test->parameters[RELATIVE_KEY].values,
                                            .relative_value = test->parameters[RELATIVE_VALUE].values,
-                                           .farthest = sizes->farthest};
+                                           .farthest = sizes->farthest,
+                                           .rotary = rotary_of(test)};
+    problem.core.buckets = buckets_of(test);
+    problem.core.sinks = test->parameters[SINK].values;
     assert_true(sizes->batch <= MULTI_HEAD_BATCH_MAX);
     for (int64_t b = 0; b < sizes->batch; b++)
         test->offsets[b] = (double)test->base.offset;
@@ -100,6 +133,11 @@ void multi_head_case_print(const struct multi_head_case *test)
         if (test->parameters[i].rank > 0)
             print_error("  %s [%" PRId64 ", %" PRId64 "]", MULTI_HEAD_PARAMETER_NAMES[i], test->parameters[i].shape[0],
                         test->parameters[i].shape[1]);
+    print_error(
+        "\n  rotary %s, R %" PRId64 ", base %g, queries' positions %d, keys' %d, farthest %" PRId64 ", one way %d",
+        test->positions.rotary != NULL ? test->positions.rotary : "none", test->positions.rotary_size,
+        test->positions.rotary_base, test->positions.query_positions.rank > 0, test->positions.key_positions.rank > 0,
+        test->positions.max_distance, test->positions.is_unidirectional);
     print_error("\n  position [%" PRId64 ", %" PRId64 ", %" PRId64 "], key %s, value %s\n", test->position.shape[0],
                 test->position.shape[1], test->position.shape[2], test->base.key.rank > 0 ? "its own" : "as query",
                 test->base.value.rank > 0 ? "its own" : "as key");

@@ -3,14 +3,16 @@
  */
 #include "support/tanh_case.h"
 
+#include "reference/general.h"
 #include "support/element.h"
+#include "support/tanh_relatives.h"
 #include "support/testing.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
-static const char *const NAMES[TANH_PARAMETER_COUNT] = {
+static const char *const NAMES[TANH_ALL_PARAMETERS] = {
     [TANH_QUERY_WEIGHT] = "query_proj.weight",
     [TANH_QUERY_BIAS] = "query_proj.bias",
     [TANH_KEY_WEIGHT] = "key_proj.weight",
@@ -24,6 +26,8 @@ static const char *const NAMES[TANH_PARAMETER_COUNT] = {
     [TANH_CONV_BIAS] = "location_conv.bias",
     [TANH_LOCATION_WEIGHT] = "location_proj.weight",
     [TANH_LOCATION_BIAS] = "location_proj.bias",
+    [TANH_WINDOW_WEIGHT] = "window_proj.weight",
+    [TANH_WINDOW_BIAS] = "window_proj.bias",
 };
 
 const char *tanh_parameter_name(int parameter)
@@ -95,6 +99,7 @@ void tanh_case_plan(struct tanh_case *test, const char *mechanism, struct tanh_s
                     enum reference_feedback feedback)
 {
     bool is_location_aware = strcmp(mechanism, "location_aware") == 0;
+    sizes.absent = tanh_relatives_absent(mechanism, sizes.absent);
     sizes = fitted(sizes, is_location_aware);
     *test = (struct tanh_case){.mechanism = mechanism,
                                .is_location_aware = is_location_aware,
@@ -118,7 +123,7 @@ void tanh_case_plan(struct tanh_case *test, const char *mechanism, struct tanh_s
 void tanh_case_allocate(struct tanh_case *test)
 {
     attention_case_allocate(&test->call);
-    for (int i = 0; i < TANH_PARAMETER_COUNT; i++)
+    for (int i = 0; i < TANH_ALL_PARAMETERS; i++)
         test_tensor_allocate(&test->parameters[i]);
 }
 
@@ -173,7 +178,7 @@ void tanh_case_allocate_and_fill(struct tanh_case *test)
 void tanh_case_store(struct tanh_case *test)
 {
     attention_case_store(&test->call);
-    for (int i = 0; i < TANH_PARAMETER_COUNT; i++)
+    for (int i = 0; i < TANH_ALL_PARAMETERS; i++)
         test_tensor_store(&test->parameters[i]);
 }
 
@@ -199,8 +204,12 @@ attnzoo_module *tanh_case_unprepared_module(const struct tanh_case *test)
 {
     attnzoo_module *module = NULL;
     assert_ok(attnzoo_module_create(&module, test->mechanism));
+    if (tanh_relatives_is_general(test->mechanism) || tanh_relatives_is_concat(test->mechanism)) {
+        tanh_relatives_set_up(test, module);
+        return module;
+    }
     set_options(test, module);
-    for (int i = 0; i < TANH_PARAMETER_COUNT; i++)
+    for (int i = 0; i < TANH_ALL_PARAMETERS; i++)
         if (test->parameters[i].rank > 0)
             assert_ok(attnzoo_module_set_parameter(module, NAMES[i], test->parameters[i].view));
     return module;
@@ -293,6 +302,10 @@ struct reference_location_aware tanh_case_problem(struct tanh_case *test)
 struct reference_result tanh_case_expect(struct tanh_case *test, struct reference_alignment *alignment)
 {
     struct reference_location_aware problem = tanh_case_problem(test);
+    if (tanh_relatives_is_general(test->mechanism)) {
+        problem.model.sharpening = isnan(test->call.scale) ? 1.0 : (float)test->call.scale;
+        return reference_general_compute(&problem.model);
+    }
     if (!test->is_location_aware)
         return reference_additive_compute(&problem.model);
     if (alignment != NULL)
@@ -362,7 +375,7 @@ void tanh_case_print(const struct tanh_case *test)
     print_error("%s: Eq %" PRId64 " Ek %" PRId64 " Ev %" PRId64 " A %" PRId64 " F %" PRId64 " W %" PRId64 ", absent",
                 test->mechanism, sizes->query_size, sizes->key_size, sizes->value_size, sizes->attention_size,
                 sizes->filters, sizes->width);
-    for (int i = 0; i < TANH_PARAMETER_COUNT; i++)
+    for (int i = 0; i < TANH_ALL_PARAMETERS; i++)
         if (test->parameters[i].rank == 0)
             print_error(" %s", NAMES[i]);
     print_error("\n  smoothing %d, tanh %d, sharpening %g, window %" PRId64 ", feedback %d, initial %d\n",
@@ -374,6 +387,6 @@ void tanh_case_print(const struct tanh_case *test)
 void tanh_case_destroy(struct tanh_case *test)
 {
     attention_case_destroy(&test->call);
-    for (int i = 0; i < TANH_PARAMETER_COUNT; i++)
+    for (int i = 0; i < TANH_ALL_PARAMETERS; i++)
         test_tensor_destroy(&test->parameters[i]);
 }

@@ -1,6 +1,6 @@
 /*
- * tests/support/tanh_case.h: one call of additive or location_aware, the mechanisms whose scores come from tanh,
- * described once and put to the library and to the reference. The mask, the inputs and the outputs are those of an
+ * tests/support/tanh_case.h: one call of additive or location_aware, the mechanisms whose scores come from tanh, or of
+ * their relatives (tanh_relatives.h), described once and put to the library and to the reference. The mask, the inputs and the outputs are those of an
  * attention_case, planned in these mechanisms' shapes.
  *
  *   tanh_case_plan -> change fields and plans -> tanh_case_allocate -> tanh_case_fill, or values by hand
@@ -27,7 +27,11 @@ enum tanh_parameter {
     TANH_CONV_BIAS,
     TANH_LOCATION_WEIGHT,
     TANH_LOCATION_BIAS,
-    TANH_PARAMETER_COUNT
+    TANH_PARAMETER_COUNT,
+    /* location alone, whose other parameters are among those above, in shapes of its own: */
+    TANH_WINDOW_WEIGHT = TANH_PARAMETER_COUNT,
+    TANH_WINDOW_BIAS,
+    TANH_ALL_PARAMETERS
 };
 
 /* The name that the library gives a parameter, an enum tanh_parameter. */
@@ -50,7 +54,7 @@ struct tanh_case {
     bool is_location_aware;
     struct tanh_sizes sizes;
     struct attention_case call;
-    struct test_tensor parameters[TANH_PARAMETER_COUNT];
+    struct test_tensor parameters[TANH_ALL_PARAMETERS];
 
     /* Options of location_aware. */
     bool smoothing, has_tanh;

@@ -11,7 +11,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The mechanisms, relative_multi_head once for each flavor. */
+/* The mechanisms, relative_multi_head and location once for each flavor, multi_head also with rotary positions and relative
+ * buckets. */
 enum zoo_kind {
     ZOO_SCALED_DOT_PRODUCT,
     ZOO_MULTI_HEAD,
@@ -19,13 +20,23 @@ enum zoo_kind {
     ZOO_SHAW,
     ZOO_ADDITIVE,
     ZOO_LOCATION_AWARE,
+    ZOO_GENERAL,
+    ZOO_CONCAT,
+    ZOO_GAUSSIAN_MIXTURE, /* normalized */
+    ZOO_POSITION,         /* with as many positions as there are keys */
+    ZOO_LOCAL_P,
+    ZOO_CUSTOMIZING,
+    ZOO_MULTI_HEAD_POSITIONS,
+    ZOO_INTROSPECTIVE,
+    ZOO_HARD, /* by dot products of projected heads, drawn */
     ZOO_KINDS
 };
 
-enum { ZOO_INPUTS = 4, ZOO_OUTPUTS = 3, ZOO_PARAMETERS = 16, ZOO_RANK = 4 };
+enum { ZOO_INPUTS = 4, ZOO_OUTPUTS = 6, ZOO_PARAMETERS = 16, ZOO_RANK = 4 };
 
-/* Compact float32 with a view. rank 0: there is none. */
+/* Compact, of 32-bit elements, float32 but for numbers of keys, with a view. rank 0: there is none. */
 struct zoo_array {
+    int32_t dtype;
     int32_t rank;
     int64_t shape[ZOO_RANK];
     int64_t count;
@@ -50,13 +61,27 @@ struct zoo_case {
 
 extern const char *const ZOO_NAMES[ZOO_KINDS];
 
-/* Whether calls may carry a state. */
+/* Whether each query has the value of one key, rather than a sum of all. */
+bool zoo_is_hard(enum zoo_kind kind);
+
+/* Whether calls may carry a state, and how many fields it has. */
 bool zoo_has_state(enum zoo_kind kind);
+int32_t zoo_field_count(enum zoo_kind kind);
+
+/* Whether each query starts from what the one before it left; whether what keys hold plays a part; whether the weights of
+ * a query add up to 1. */
+bool zoo_is_recurrent(enum zoo_kind kind);
+bool zoo_reads_key(enum zoo_kind kind);
+bool zoo_adds_up(enum zoo_kind kind);
+
+/* Whether masks may say more than lengths. A case of another kind is run without the mask. */
+bool zoo_takes_masks(enum zoo_kind kind);
 
 /* The mechanism's name, as the library knows it. */
 const char *zoo_mechanism(enum zoo_kind kind);
 
-/* Everything drawn from the seed; heads are 1 for additive whatever the sizes say. */
+/* Everything drawn from the seed; heads are 1 for additive, general, concat and location whatever the sizes say, and in
+ * customizing keys have as many heads as queries. */
 void zoo_case_create(struct zoo_case *test, enum zoo_kind kind, struct zoo_sizes sizes, uint64_t seed);
 /* The same but for the attention, which has a number for each pair, and a table of positions for causal masks alone. */
 void zoo_case_create_without(struct zoo_case *test, enum zoo_kind kind, struct zoo_sizes sizes, uint64_t seed);
@@ -67,8 +92,14 @@ void zoo_case_destroy(struct zoo_case *test);
 void zoo_case_share(struct zoo_case *test, const struct zoo_case *other);
 void zoo_case_destroy_outputs(struct zoo_case *test);
 
+/* Gives a new module the options of the case. */
+attnzoo_status zoo_case_set_options(const struct zoo_case *test, attnzoo_module *module);
+
 /* A new module with options and parameters, up to preparing it. On error nothing is left and *module is NULL. */
 attnzoo_status zoo_case_make_module(const struct zoo_case *test, attnzoo_module **module);
+
+/* The options alone. */
+attnzoo_status zoo_case_set_options(const struct zoo_case *test, attnzoo_module *module);
 
 attnzoo_status zoo_case_forward(const struct zoo_case *test, const attnzoo_module *module, attnzoo_executor *executor,
                                 const attnzoo_mask *mask, attnzoo_state *state);

@@ -62,7 +62,7 @@ static void live(struct worker *worker, enum zoo_kind kind, unsigned own)
     if (own_module != NULL)
         module = own_module;
     /* With a state keys are kept that the window hides, and so projected in products of another size. */
-    bool has_state = (own & 8) != 0 && kind == ZOO_LOCATION_AWARE;
+    bool has_state = (own & 8) != 0 && zoo_is_recurrent(kind);
     if (status == ATTNZOO_STATUS_OK && has_state)
         status = attnzoo_state_create(&state, module, SIZES.batch, CAPACITY);
     for (int call = 0; call < 3 && status == ATTNZOO_STATUS_OK; call++) {

@@ -6,6 +6,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -30,12 +31,52 @@ static void test_both_ways_of_giving_a_value(void **state)
     struct run_arguments arguments;
     assert_int_equal(parse(&arguments, "m --query q.npy --key=k=1.npy --context c --causal"), OUTCOME_OK);
     assert_string_equal(arguments.mechanism, "m");
-    assert_string_equal(arguments.inputs[INPUT_QUERY], "q.npy");
-    assert_string_equal(arguments.inputs[INPUT_KEY], "k=1.npy");
-    assert_null(arguments.inputs[INPUT_VALUE]);
+    assert_string_equal(slot_files_find(&arguments.inputs, "query")->file, "q.npy");
+    assert_string_equal(slot_files_find(&arguments.inputs, "key")->file, "k=1.npy");
+    assert_null(slot_files_find(&arguments.inputs, "value"));
     assert_true(arguments.is_causal);
     assert_false(arguments.is_timed);
     run_arguments_free(&arguments);
+}
+
+static void test_inputs_and_outputs_by_name(void **state)
+{
+    (void)state;
+    struct run_arguments arguments;
+    assert_int_equal(
+        parse(&arguments, "m --input query=q --input=seed=s=1.npy --key k --output context=c --output=index=i"),
+        OUTCOME_OK);
+    static const struct slot_file inputs[] = {
+        {"query", "q", "--input query="}, {"seed", "s=1.npy", "--input seed="}, {"key", "k", "--key "}};
+    assert_int_equal(arguments.inputs.count, 3);
+    for (int index = 0; index < 3; index++) {
+        const struct slot_file *found = slot_files_find(&arguments.inputs, inputs[index].name);
+        assert_ptr_equal(found, &arguments.inputs.list[index]);
+        assert_string_equal(found->file, inputs[index].file);
+        assert_string_equal(found->lead, inputs[index].lead);
+    }
+    assert_string_equal(slot_files_find(&arguments.outputs, "context")->file, "c");
+    assert_string_equal(slot_files_find(&arguments.outputs, "index")->file, "i");
+    assert_null(slot_files_find(&arguments.outputs, "seed"));
+    run_arguments_free(&arguments);
+}
+
+static void test_how_inputs_and_outputs_are_spelled(void **state)
+{
+    (void)state;
+    static const char *const own[] = {"query", "key", "value", "position", "context", "attention"};
+    for (int index = 0; index < 6; index++) {
+        char line[100];
+        struct run_arguments arguments;
+        bool is_output = index >= 4;
+        assert_string_equal(slot_dashes(is_output ? ATTNZOO_ITEM_OUTPUT : ATTNZOO_ITEM_INPUT, own[index]), "--");
+        snprintf(line, sizeof line, "m --context=c --%s=f -h", own[index]);
+        assert_int_equal(parse(&arguments, line), strcmp(own[index], "context") == 0 ? OUTCOME_USAGE : OUTCOME_OK);
+        run_arguments_free(&arguments);
+    }
+    assert_string_equal(slot_dashes(ATTNZOO_ITEM_INPUT, "seed"), "--input ");
+    assert_string_equal(slot_dashes(ATTNZOO_ITEM_OUTPUT, "query"), "--output ");
+    assert_string_equal(slot_dashes(ATTNZOO_ITEM_INPUT, "context"), "--input ");
 }
 
 static void test_values_that_begin_with_a_minus(void **state)
@@ -114,7 +155,7 @@ static void test_help_needs_nothing_else(void **state)
     }
     /* In the place of a value it is one. */
     assert_int_equal(parse(&arguments, "m --query -h --context c"), OUTCOME_OK);
-    assert_string_equal(arguments.inputs[INPUT_QUERY], "-h");
+    assert_string_equal(slot_files_find(&arguments.inputs, "query")->file, "-h");
     assert_false(arguments.wants_help);
     run_arguments_free(&arguments);
 }
@@ -128,6 +169,15 @@ static void test_usage_errors(void **state)
     } cases[] = {
         {"--context c", "which mechanism"},
         {"m --query q", "--context is missing"},
+        {"m --context c --query q --input query=q", "--query: given more than once"},
+        {"m --context c --input query=q --query q", "--query: given more than once"},
+        {"m --context c --input seed=a --input=seed=b", "--input seed: given more than once"},
+        {"m --context c --output context=d", "--context: given more than once"},
+        {"m --context c --output index=a --output index=b", "--output index: given more than once"},
+        {"m --context c --input seed", "--input seed: must be NAME=F, the name of an input and its file"},
+        {"m --context c --input =a", "must be NAME=F"},
+        {"m --context c --output index=", "--output index=: must be NAME=F, the name of an output"},
+        {"m --context c --input", "--input: its value is missing"},
         {"m n --context c", "n: not expected"},
         {"m --context c --bogus", "--bogus: no such option; 'attnzoo run --help'"},
         {"m --context c --caus", "--caus: no such option; did you mean --causal?"},
@@ -183,6 +233,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_both_ways_of_giving_a_value),
+        cmocka_unit_test(test_inputs_and_outputs_by_name),
+        cmocka_unit_test(test_how_inputs_and_outputs_are_spelled),
         cmocka_unit_test(test_values_that_begin_with_a_minus),
         cmocka_unit_test(test_query_offset_from_a_file),
         cmocka_unit_test(test_settings_repeat_for_different_names),

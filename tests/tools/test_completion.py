@@ -20,7 +20,7 @@ import unittest
 
 ATTNZOO = None
 FOLDER = pathlib.Path(__file__).resolve().parents[2] / "tools" / "completion"
-COMMANDS = ("list", "describe", "run", "compare", "help")
+COMMANDS = ("list", "describe", "run", "compare", "glimpse", "help")
 
 
 class CompletionTest(unittest.TestCase):
@@ -70,11 +70,20 @@ class Lines:
         self.check("attnzoo run multi_head --", self.options_of("run"))
         self.check("attnzoo compare --", self.options_of("compare"))
         self.check("attnzoo list --", self.options_of("list"))
+        self.check("attnzoo glimpse text --", self.options_of("glimpse"))
         self.check("attnzoo run multi_head --key-", ["--key-lengths", "--key-labels"])
 
     def test_words(self):
         self.check("attnzoo run multi_head --align ", ["bottom-right", "top-left", "lengths"])
         self.check("attnzoo run multi_head --rename p", ["pytorch"])
+
+    def test_glimpses(self):
+        self.check("attnzoo glimpse ", ["text", "image", "audio", "draw"])
+        self.check("attnzoo glimpse draw ", ["c.png", "inner/"])
+        self.check("attnzoo glimpse text d", ["d.txt"])
+        self.check("attnzoo glimpse image --edge ", ["drop", "pad"])
+        self.check("attnzoo glimpse text --other z", ["zero"])
+        self.check("attnzoo glimpse draw --attention ", ["a.npy", "b.safetensors", "inner/"])
 
     def test_settings(self):
         self.check("attnzoo run multi_head --set av", self.bool_setting)
@@ -82,6 +91,13 @@ class Lines:
         self.check("attnzoo run --causal location_aware --set feedback=",
                    ["feedback=previous", "feedback=cumulative", "feedback=both"])
         self.check("attnzoo run location_aware --set sh", ["sharpening="])
+
+    def test_inputs_and_outputs(self):
+        self.check("attnzoo run scaled_dot_product --output ", ["context=", "attention=", "log_sum_exp="])
+        self.check("attnzoo run --causal relative_multi_head --input p", ["position="])
+        self.check("attnzoo run multi_head --input query=", [f"query={name}" for name in ("a.npy", "b.safetensors",
+                                                                                         "inner/")])
+        self.check("attnzoo run multi_head --output attention=", ["attention=a.npy", "attention=inner/"])
 
     def test_files(self):
         arrays = ["a.npy", "b.safetensors", "inner/"]
@@ -262,7 +278,7 @@ class TestFish(Lines, CompletionTest):
     def check(self, line, wanted):
         found = self.complete(line)
         # Of files fish offers those of the ending first, and the others behind them.
-        if "a.npy" in wanted or "b.safetensors" in wanted or "c.png" in wanted:
+        if any(word.endswith(("a.npy", "b.safetensors", "c.png")) for word in wanted):
             self.assertLessEqual(set(wanted), found, line)
         else:
             self.assertEqual(found, set(wanted), line)
@@ -330,7 +346,7 @@ class TestZsh(Lines, CompletionTest):
 class TestFiles(CompletionTest):
     """The three files have the options of the help, whether or not there is a shell to ask."""
     def of_help(self):
-        return {command: self.options_of(command) for command in ("run", "compare")}
+        return {command: self.options_of(command) for command in ("run", "compare", "glimpse")}
 
     def test_bash(self):
         text = (FOLDER / "attnzoo.bash").read_text(encoding="utf-8")

@@ -13,11 +13,13 @@ import subprocess
 import sys
 import tempfile
 import unittest
+import wave
+import zlib
 
 import numpy as np
 
 ATTNZOO = None
-COMMANDS = ("list", "describe", "run", "compare")
+COMMANDS = ("list", "describe", "run", "compare", "glimpse")
 
 
 def write_safetensors(path, tensors):
@@ -28,6 +30,16 @@ def write_safetensors(path, tensors):
         data += raw
     text = json.dumps(header).encode()
     path.write_bytes(struct.pack("<Q", len(text)) + text + data)
+
+
+def write_png(pixels):
+    """A PNG of [H, W, 3], of which numbers from 0 to 1 are colours."""
+    def chunk(kind, data):
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+    rows = (np.clip(pixels, 0, 1) * 255).astype(np.uint8)
+    head = struct.pack(">IIBBBBB", rows.shape[1], rows.shape[0], 8, 2, 0, 0, 0)
+    data = zlib.compress(b"".join(b"\0" + row.tobytes() for row in rows))
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + chunk(b"IDAT", data) + chunk(b"IEND", b"")
 
 
 class TestHelp(unittest.TestCase):
@@ -82,20 +94,21 @@ class TestHelp(unittest.TestCase):
 
     def test_options_are_taken(self):
         """Each option of the help is known to the command: with it twice, that is what is complained of."""
-        for command in ("run", "compare"):
-            for option in set(self.options_of(command)) - {"--help", "--set", "--rename"}:
-                words = [option] if option in ("--causal", "--time") else [f"{option}=1"]
+        for command in ("run", "compare", "glimpse"):
+            for option in set(self.options_of(command)) - {"--help", "--set", "--rename", "--input", "--output"}:
+                words = [option] if option in ("--causal", "--time", "--grey", "--mono") else [f"{option}=1"]
                 done = self.call(command, *words, *words)
                 self.assertEqual((done.returncode, done.stderr),
                                  (2, f"attnzoo: {option}: given more than once\n"), option)
 
     def test_options_are_listed(self):
         """Each option in the command's own table, as its sources spell it, stands in the help."""
-        source = pathlib.Path(__file__).resolve().parents[2] / "tools" / "arguments.c"
-        table = re.findall(r'^    (?:TEXT\(|FLAG\(|\{)"([a-z-]+)"', source.read_text(encoding="utf-8"), re.MULTILINE)
-        self.assertGreater(len(table), 20)
-        self.assertEqual(sorted("--" + name for name in table),
-                         sorted(self.options_of("run")))
+        for command, name, least in (("run", "arguments.c", 20), ("glimpse", "glimpse_arguments.c", 10)):
+            source = pathlib.Path(__file__).resolve().parents[2] / "tools" / name
+            table = re.findall(r'^    (?:TEXT\(|FLAG\(|\{)"([a-z-]+)", ?(?!")', source.read_text(encoding="utf-8"),
+                               re.MULTILINE)
+            self.assertGreater(len(table), least)
+            self.assertEqual(sorted("--" + name for name in table), sorted(self.options_of(command)))
 
     def test_limits_of_pictures_are_told(self):
         layout = (pathlib.Path(__file__).resolve().parents[2] / "tools" / "heat_layout.c").read_text(encoding="utf-8")
@@ -112,6 +125,10 @@ class TestHelp(unittest.TestCase):
             np.save(self.folder / f"{name}.npy", normal(2, 5, 8))
         np.save(self.folder / "tokens.npy", normal(1, 5, 8))
         (self.folder / "words.txt").write_text("the\nsmall\nzoo\nis\nopen\n")
+        (self.folder / "picture.png").write_bytes(write_png(normal(16, 24, 3)))
+        with wave.open(str(self.folder / "speech.wav"), "wb") as sound:
+            sound.setparams((1, 2, 16000, 0, "NONE", ""))
+            sound.writeframes(bytes(4000))
         prefix = "layers.0.self_attn."
         write_safetensors(self.folder / "model.safetensors", {
             prefix + "in_proj_weight": normal(24, 8), prefix + "in_proj_bias": normal(24),
@@ -121,7 +138,7 @@ class TestHelp(unittest.TestCase):
         (self.folder / "bin" / "attnzoo").symlink_to(ATTNZOO)
         environment = dict(os.environ, PATH=f"{self.folder / 'bin'}:{os.environ['PATH']}")
         count = 0
-        for command in ("help", "run", "describe", "list", "compare"):
+        for command in ("help", "run", "describe", "list", "compare", "glimpse"):
             examples = re.search(r"^Examples\n(.*)\Z", self.text_of(command, *(["--help"] * (command != "help"))),
                                  re.MULTILINE | re.DOTALL).group(1)
             for line in re.split(r"\n(?=  attnzoo)", examples.rstrip()):
@@ -139,9 +156,13 @@ class TestHelp(unittest.TestCase):
             mechanism = line.split()[0]
             text = self.text_of("run", mechanism, "--help")
             self.assertEqual(self.text_of("run", "--causal", mechanism, "-h"), text)
-            self.assertTrue(text.startswith(f"attnzoo run {mechanism} --query F --key F --value F"), text)
             # What is told of options and the rest is what `describe` tells.
             described = self.text_of("describe", mechanism)
+            inputs = re.search(r"^Inputs\n(.*?)\n\n", described, re.MULTILINE | re.DOTALL).group(1).splitlines()
+            own = ("query", "key", "value", "position")
+            needed = [line.split()[0] for line in inputs if not line.endswith("optional)")]
+            synopsis = " ".join(f"--{name} F" if name in own else f"--input {name}=F" for name in needed)
+            self.assertTrue(text.startswith(f"attnzoo run {mechanism} {synopsis} "), text)
             for title in ("Options", "Parameters", "State"):
                 section = re.search(rf"^{title} .*?(?=^\S|\Z)", described, re.MULTILINE | re.DOTALL).group(0)
                 self.assertIn(section, text)

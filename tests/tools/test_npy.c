@@ -236,6 +236,22 @@ static void test_written_file_byte_by_byte(void **state)
     read_floats(scratch_path("out.npy"), 2, (int64_t[]){2, 3}, floats_0_to_5);
 }
 
+static void test_written_integers_byte_by_byte(void **state)
+{
+    (void)state;
+    int64_t data[] = {-2, 0x0102030405060708};
+    struct array array = {ATTNZOO_DTYPE_INT64, 1, {2}, data};
+    FILE *stream = fopen(scratch_path("out.npy"), "wb");
+    npy_write_int64(&array, stream);
+    assert_int_equal(fclose(stream), 0);
+    size_t size;
+    unsigned char *bytes = scratch_read("out.npy", &size);
+    assert_int_equal(size, 128 + 16);
+    assert_memory_equal(bytes, "\x93NUMPY\1\0\x76\0{'descr': '<i8', 'fortran_order': False, 'shape': (2,), }", 67);
+    assert_memory_equal(bytes + 128, "\xfe\xff\xff\xff\xff\xff\xff\xff\10\7\6\5\4\3\2\1", 16);
+    free(bytes);
+}
+
 static void test_written_shapes_are_read_back(void **state)
 {
     (void)state;
@@ -269,6 +285,7 @@ int main(void)
         cmocka_unit_test(test_file_too_short),
         cmocka_unit_test(test_not_npy),
         cmocka_unit_test(test_written_file_byte_by_byte),
+        cmocka_unit_test(test_written_integers_byte_by_byte),
         cmocka_unit_test(test_written_shapes_are_read_back),
     };
     return cmocka_run_group_tests(tests, scratch_create, scratch_remove);

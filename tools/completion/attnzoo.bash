@@ -120,6 +120,21 @@ _attnzoo_settings() {
     done < <("$1" describe "$2" 2>/dev/null)
 }
 
+# The names of a mechanism's inputs or outputs, which stand below the title "$3", as NAME=.
+_attnzoo_slots() {
+    local line name within=0
+    while IFS= read -r line; do
+        case $line in
+            "$3"*) within=1 ;;
+            '') within=0 ;;
+            '  '*)
+                read -r name _ <<<"$line"
+                [[ $within -eq 1 ]] && printf '%s=\n' "$name"
+                ;;
+        esac
+    done < <("$1" describe "$2" 2>/dev/null)
+}
+
 # The value of an option of `attnzoo run`; fails where the option takes none.
 _attnzoo_run_value() {
     local attnzoo=$1 option=$2 value=$3 mechanism=$4 candidates
@@ -142,6 +157,24 @@ _attnzoo_run_value() {
             fi
             _attnzoo_offer "$value" "${candidates[@]}"
             ;;
+        --input)
+            if [[ $value == *=* ]]; then
+                _attnzoo_files "${value#*=}" .npy .safetensors
+            else
+                mapfile -t candidates < <(_attnzoo_slots "$attnzoo" "$mechanism" Inputs)
+                compopt -o nospace 2>/dev/null
+                _attnzoo_offer "$value" "${candidates[@]}"
+            fi
+            ;;
+        --output)
+            if [[ $value == *=* ]]; then
+                _attnzoo_files "${value#*=}" .npy
+            else
+                mapfile -t candidates < <(_attnzoo_slots "$attnzoo" "$mechanism" Outputs)
+                compopt -o nospace 2>/dev/null
+                _attnzoo_offer "$value" "${candidates[@]}"
+            fi
+            ;;
         --prefix | --window | --threads) ;;
         *) return 1 ;;
     esac
@@ -159,9 +192,10 @@ _attnzoo_run() {
         _attnzoo_offer "$typed" "${mechanisms[@]}"
         return
     fi
-    _attnzoo_offer "$typed" --query --key --value --position --past-key --past-value --state-in --set --weights \
+    _attnzoo_offer "$typed" --query --key --value --position --input --past-key --past-value --state-in --set --weights \
         --prefix --rename --causal --window --key-lengths --query-lengths --mask --segments --bias --alibi --align \
-        --query-offset --context --attention --state-out --heatmap --query-labels --key-labels --threads --time --help
+        --query-offset --context --attention --output --state-out --heatmap --query-labels --key-labels --threads --time \
+        --help
 }
 
 _attnzoo_compare() {
@@ -176,13 +210,45 @@ _attnzoo_compare() {
     fi
 }
 
+# The value of an option of `attnzoo glimpse`; fails where the option takes none.
+_attnzoo_glimpse_value() {
+    local option=$1 value=$2
+    case $option in
+        --table | --attention) _attnzoo_files "$value" .npy .safetensors ;;
+        --output) _attnzoo_files "$value" .npy .png ;;
+        --edge) _attnzoo_offer "$value" drop pad ;;
+        --other) _attnzoo_offer "$value" refuse zero ;;
+        --alphabet | --tile | --step | --window | --hop | --padding | --query | --head) ;;
+        *) return 1 ;;
+    esac
+}
+
+_attnzoo_glimpse() {
+    local previous=$1 kind=$2
+    _attnzoo_glimpse_value "$previous" "$typed" && return
+    if [[ $typed == --*=* ]]; then
+        _attnzoo_glimpse_value "${typed%%=*}" "${typed#*=}"
+    elif [[ $typed == -* ]]; then
+        _attnzoo_offer "$typed" --alphabet --other --table --tile --step --grey --window --hop --mono --edge --padding \
+            --attention --query --head --output --help
+    elif [[ ${#words[@]} -eq 3 ]]; then
+        _attnzoo_offer "$typed" text image audio draw
+    else
+        case $kind in
+            image | draw) _attnzoo_files "$typed" .png ;;
+            audio) _attnzoo_files "$typed" .wav ;;
+            *) _attnzoo_files "$typed" ;;
+        esac
+    fi
+}
+
 _attnzoo() {
     local attnzoo=$1 words=() typed='' kept=0 kept_outside=0 previous mechanism='' mechanisms word
     COMPREPLY=()
     # bash has cut its own words at equals signs and colons, which are no ends of words here.
     _attnzoo_read_line
     if [[ ${#words[@]} -le 2 ]]; then
-        _attnzoo_offer "$typed" list describe run compare help --version --help
+        _attnzoo_offer "$typed" list describe run compare glimpse help --version --help
         return
     fi
     previous=${words[-2]}
@@ -196,7 +262,8 @@ _attnzoo() {
             ;;
         describe) [[ ${#words[@]} -eq 3 ]] && _attnzoo_offer "$typed" "${mechanisms[@]}" --help ;;
         compare) _attnzoo_compare "$previous" ;;
-        help) [[ ${#words[@]} -eq 3 ]] && _attnzoo_offer "$typed" list describe run compare ;;
+        glimpse) _attnzoo_glimpse "$previous" "${words[2]}" ;;
+        help) [[ ${#words[@]} -eq 3 ]] && _attnzoo_offer "$typed" list describe run compare glimpse ;;
         list)
             if [[ $typed == -* ]]; then
                 _attnzoo_offer "$typed" --help

@@ -37,6 +37,9 @@ class Arguments:
     def take(self, case, flag, value):
         if flag in ("--query", "--key", "--value", "--position"):
             self.inputs[flag[2:]] = read(case, value)
+        elif flag == "--input":
+            name, _, file = value.partition("=")
+            self.inputs[name] = read(case, file)
         elif flag == "--set":
             name, _, text = value.partition("=")
             self.options[name] = text
@@ -54,7 +57,7 @@ class Arguments:
             self.past[flag[7:]] = read(case, value)
         elif flag == "--state-in":
             self.state = dict(attnzoo.read_safetensors(case / value))
-        elif flag not in ("--context", "--attention", "--threads"):
+        elif flag not in ("--context", "--attention", "--output", "--threads"):
             pytest.skip(f"the case uses {flag}, which is the command's")
 
 
@@ -73,10 +76,14 @@ def test_case(case):
         arguments.inputs[name] = np.concatenate([past, arguments.inputs[name]], axis=-2)
     state = None
     if arguments.state:
-        first = next(iter(arguments.state.values()))
-        state = module.state(first.shape[0], first.shape[2] + arguments.inputs["key"].shape[-2])
+        # T or M is where a field has its keys; some have none.
+        axes = {field.name: field.shape.strip("[]").split(", ") for field in module.description.state}
+        held = [array.shape[axes[name].index(letter)] for name, array in arguments.state.items() for letter in "TM"
+                if letter in axes[name]]
+        brought = [arguments.inputs[name].shape[-2] for name in ("key", "value") if name in arguments.inputs]
+        state = module.state(next(iter(arguments.state.values())).shape[0], max(held, default=0) + max(brought, default=0))
         state.set(arguments.state)
-    wanted = [name for name in spec["expected"] if name in ("context", "attention")]
+    wanted = [name for name in spec["expected"] if name in {slot.name for slot in module.description.outputs}]
     results = module.forward(arguments.inputs, wanted, mask=attnzoo.Mask(**arguments.mask), state=state)
     for name in wanted:
         expected = np.load(case / spec["expected"][name]).astype(np.float64)

@@ -15,10 +15,14 @@ pair: Any = attnzoo.scaled_dot_product(query, query, query, return_attention=Tru
 layer: attnzoo.MultiHead = attnzoo.MultiHead(num_heads=2).load_safetensors("file", rename={"old": None})
 state: attnzoo.State = layer.state(batch=1, capacity=8)
 tokens: NDArray[Any] = layer(query[0], causal=True, state=state)
+both: Any = layer(query[0], outputs=("attention",))
+one: Any = layer(query[0], outputs="attention")
+alone: NDArray[Any] = layer(query[0], outputs=())
 fields: dict[str, NDArray[Any]] = state.fields()
 names: tuple[str, ...] = attnzoo.mechanisms()
 mask: attnzoo.Mask = attnzoo.Mask(window=(3, None)) & attnzoo.Mask(key_lengths=[1])
 plot_attention(query).savefig("file.png")
 
 attnzoo.MultiHead(num_head=2)  # type: ignore[call-arg]
+layer(query[0], outputs=3)  # type: ignore[call-overload]
 attnzoo.Mask(alignment=3)  # type: ignore[arg-type]

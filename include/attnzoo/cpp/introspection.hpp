@@ -36,7 +36,10 @@ enum class field : std::int32_t {
     name = ATTNZOO_FIELD_NAME,
     /** One line of English. */
     summary = ATTNZOO_FIELD_SUMMARY,
-    /** An option's type: "float", "int", "bool" or "choice". */
+    /**
+     * An option's type: "float", "int", "bool" or "choice". Of an input, output or state "float" (float32, float16 or
+     * bfloat16) or "integer" (int32 or int64).
+     */
     type = ATTNZOO_FIELD_TYPE,
     /** ATTNZOO_FIELD_DEFAULT: an option's default. */
     default_value = ATTNZOO_FIELD_DEFAULT,

@@ -31,7 +31,13 @@ enum class input : std::int32_t {
     key = ATTNZOO_INPUT_KEY,
     value = ATTNZOO_INPUT_VALUE,
     /** relative_multi_head, flavor=transformer_xl: the table of positions, [P, E] or [B, P, E]. */
-    position = ATTNZOO_INPUT_POSITION
+    position = ATTNZOO_INPUT_POSITION,
+    /** multi_head with rotary positions: where each query of the call stands, integers [B, N]. */
+    query_positions = ATTNZOO_INPUT_QUERY_POSITIONS,
+    /** The same for its keys, integers [B, M]. */
+    key_positions = ATTNZOO_INPUT_KEY_POSITIONS,
+    /** hard, select=sample: one integer, [1], which tells what is drawn. */
+    seed = ATTNZOO_INPUT_SEED
 };
 
 /** The numbers of ATTNZOO_OUTPUT_: places in output_views. Since 1.0. */
@@ -39,7 +45,13 @@ enum class output : std::int32_t {
     context = ATTNZOO_OUTPUT_CONTEXT,
     attention = ATTNZOO_OUTPUT_ATTENTION,
     /** The natural logarithm of the sum of exp(score) over the keys that a query sees. */
-    log_sum_exp = ATTNZOO_OUTPUT_LOG_SUM_EXP
+    log_sum_exp = ATTNZOO_OUTPUT_LOG_SUM_EXP,
+    /** hard: the number of the key that was chosen, integers. */
+    index = ATTNZOO_OUTPUT_INDEX,
+    /** hard: the natural logarithm of the probability that the key had which was chosen. */
+    log_probability = ATTNZOO_OUTPUT_LOG_PROBABILITY,
+    /** hard: the entropy of the probabilities that the key was chosen by, in nats. */
+    entropy = ATTNZOO_OUTPUT_ENTROPY
 };
 
 /**
@@ -87,6 +99,23 @@ class module : public detail::handle<attnzoo_module, attnzoo_module_destroy>
     {
         const char *const name = attnzoo_module_mechanism(get());
         return name == nullptr ? std::string_view() : std::string_view(name);
+    }
+
+    /**
+     * The place of an input by its name, for input_views::set(): inputs.set(layer.input_place("seed"), seed).
+     *
+     * Throws error: unknown_name (with a list of those there are) if the mechanism has none of that name, invalid_argument
+     * if the module is empty. Throws std::bad_alloc. Threads: any. Since 1.0.
+     */
+    input input_place(text_argument name) const
+    {
+        return static_cast<input>(place(item::input, "input", name));
+    }
+
+    /** The place of an output by its name, for output_views::set() and output_shape(). As input_place(). Since 1.0. */
+    output output_place(text_argument name) const
+    {
+        return static_cast<output>(place(item::output, "output", name));
     }
 
     /**
@@ -213,6 +242,23 @@ class module : public detail::handle<attnzoo_module, attnzoo_module_destroy>
         check(attnzoo_module_forward(get(), detail::optional(with.executor, "executor"), query, key, value,
                                      detail::optional(with.mask, "mask"), detail::optional(with.state, "state"),
                                      context, attention));
+    }
+
+    std::int32_t place(item kind, const char *what, text_argument name) const
+    {
+        if (!*this)
+            throw error(status::invalid_argument, "the module is empty");
+        std::string known;
+        const std::int32_t count = item_count(mechanism(), kind);
+        for (std::int32_t index = 0; index < count; index++) {
+            const std::string_view found = item_text(mechanism(), kind, index, field::name).value_or("");
+            if (!found.empty() && found == name.get())
+                return index;
+            if (!found.empty())
+                known.append(known.empty() ? "" : ", ").append(found);
+        }
+        throw error(status::unknown_name, std::string(mechanism()) + " has no " + what + " \"" +
+                                              std::string(name.get()) + "\"; it has " + known);
     }
 
     bool is_float(std::string_view option) const

@@ -39,13 +39,14 @@ class Parameter(NamedTuple):
 
 class Slot(NamedTuple):
     """An input, an output or a field of the state: its name, one line on it, its shape in letters, whether it is needed
-    (always there), and the number of its place."""
+    (always there), the number of its place, and its type: "float" or "integer"."""
 
     name: str
     summary: str
     shape: str
     required: bool
     place: int
+    type: str
 
 
 class Description(NamedTuple):
@@ -68,9 +69,15 @@ class Description(NamedTuple):
         shaped: List[Tuple[str, Sequence[Union[Parameter, Slot]]]] = [
             ("parameter", self.parameters), ("input", self.inputs), ("output", self.outputs), ("state", self.state)]
         for kind, items in shaped:
-            lines += [f"{kind} {item.name} {item.shape}{'' if item.required else ' (optional)'}: {item.summary}"
-                      for item in items]
+            lines += [f"{kind} {item.name} {item.shape}{_remark(item)}: {item.summary}" for item in items]
         return "\n".join(lines)
+
+
+def _remark(item: Union[Parameter, Slot]) -> str:
+    remarks = ["integers"] if isinstance(item, Slot) and item.type == "integer" else []
+    if not item.required:
+        remarks.append("optional")
+    return f" ({', '.join(remarks)})" if remarks else ""
 
 
 def mechanisms() -> Tuple[str, ...]:
@@ -96,8 +103,9 @@ def _items(mechanism: str, kind: int, fields: Sequence[int]) -> Iterator[Tuple[i
 
 
 def _slots(mechanism: str, kind: int) -> Tuple[Slot, ...]:
-    return tuple(Slot(name, summary, shape, required == "yes", place)
-                 for place, (name, summary, shape, required) in _items(mechanism, kind, _SHAPED))
+    return tuple(Slot(name, summary, shape, required == "yes", place, type_)
+                 for place, (name, summary, shape, required, type_) in
+                 _items(mechanism, kind, (*_SHAPED, _library.FIELD_TYPE)))
 
 
 _SHAPED = (_library.FIELD_NAME, _library.FIELD_SUMMARY, _library.FIELD_SHAPE, _library.FIELD_REQUIRED)

@@ -43,8 +43,16 @@ class MultiHead(Module):
         scale: multiplies the scores; 1/sqrt(D) by default, D being the size of a head.
         softcap: c > 0 bounds the scores, c tanh(score / c), before biases and masks; 0 is off.
         average_heads: the attention is the mean over heads, [B, N, M].
+        rotary: turns queries and keys by their positions: "none" (the default), "interleaved" (columns 2i and 2i+1 of a
+            head together) or "half_split" (i and i+R/2). Calls may then tell positions, integers: query_positions= [B, N]
+            and key_positions= [B, M].
+        rotary_size: R, the first columns of each head that are turned; 0, the default, is all of them.
+        rotary_base: pair i turns by base^(-2i/R) a position; 10000 by default.
+        relative_max_distance: the distance from which on relative_buckets has one bucket; 128 by default.
+        relative_bidirectional: half of relative_buckets is for keys behind the query; true by default.
         parameters: query_proj.weight [H*D, Eq], key_proj.weight [G*D, Ek], value_proj.weight [G*Dv, Ev], out_proj.weight
-            [Eo, H*Dv], each with a .bias; out_proj and the biases are optional. Or load them:
+            [Eo, H*Dv], each with a .bias; out_proj and the biases are optional, as are rotary_cos and rotary_sin,
+            relative_buckets [buckets, H] and sink [H]. Or load them:
 
     >>> import attnzoo, numpy
     >>> layer = attnzoo.MultiHead(num_heads=2)
@@ -59,9 +67,14 @@ class MultiHead(Module):
     @tells_keywords
     def __init__(self, num_heads: int = 1, *, num_kv_heads: Optional[int] = None, scale: Optional[float] = None,
                  softcap: Optional[float] = None, average_heads: Optional[bool] = None,
+                 rotary: Optional[Literal["none", "interleaved", "half_split"]] = None,
+                 rotary_size: Optional[int] = None, rotary_base: Optional[float] = None,
+                 relative_max_distance: Optional[int] = None, relative_bidirectional: Optional[bool] = None,
                  parameters: Parameters = None) -> None:
         super().__init__("multi_head", parameters=parameters, num_heads=num_heads, num_kv_heads=num_kv_heads,
-                         scale=scale, softcap=softcap, average_heads=average_heads)
+                         scale=scale, softcap=softcap, average_heads=average_heads, rotary=rotary,
+                         rotary_size=rotary_size, rotary_base=rotary_base,
+                         relative_max_distance=relative_max_distance, relative_bidirectional=relative_bidirectional)
 
 
 class RelativeMultiHead(Module):

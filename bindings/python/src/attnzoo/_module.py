@@ -15,13 +15,14 @@ from ._checks import flag, real_number, text, whole_number
 from ._errors import BadStateError, Error, InvalidArgumentError, ShapeError, UnknownNameError, UnsupportedError
 from ._executor import Executor, default_executor
 from ._fork_lock import ForkLock
-from ._introspection import Description, describe
+from ._introspection import Description, Slot, describe
 from ._keywords import advice, keyword_names
 from ._library import Handle, check
 from ._mask import Mask, as_mask
 from ._rename import Rename, renamed_parameters
 from ._state import State
-from ._views import ArrayLike, Frame, Operand, View, float_operand, output_operand, output_type, return_frame, take_frame
+from ._views import (ArrayLike, Frame, Operand, View, float_operand, integer_operand, output_operand, output_type,
+                     return_frame, slot_operand, take_frame)
 from .safetensors import read_safetensors
 
 __all__ = ["Module"]
@@ -38,6 +39,7 @@ _output_shape = _library.quick("module_output_shape", c_void_p, _library.HANDLES
 _forward_slots = _library.slow("module_forward_slots", c_void_p, c_void_p, _library.HANDLES, c_int32, c_void_p,
                                c_void_p, _library.HANDLES, c_int32)
 _FLOAT32 = np.dtype(np.float32)
+_INT64 = np.dtype(np.int64)
 
 Option = Union[bool, int, float, str, None]
 Outputs = Union[NDArray[Any], Tuple[NDArray[Any], ...]]
@@ -67,7 +69,8 @@ class Module(Handle):
     Module('scaled_dot_product', scale=1.0)
     """
 
-    __slots__ = ("_description", "_lock", "_is_prepared", "_options", "_parameter_shapes", "_places", "_extra_places")
+    __slots__ = ("_description", "_lock", "_is_prepared", "_options", "_parameter_shapes", "_inputs", "_outputs",
+                 "_needs_key", "_needs_value", "_output_types")
     _destroy = staticmethod(_library.slow("module_destroy", c_void_p, result=None))
 
     def __init__(self, mechanism: str, /, *, parameters: Optional[Mapping[str, ArrayLike]] = None,
@@ -78,7 +81,14 @@ class Module(Handle):
         self._is_prepared = False
         self._options: Dict[str, Option] = {}
         self._parameter_shapes: Dict[str, Tuple[int, ...]] = {}
-        self._extra_places = {item.name: item.place for item in self._description.inputs if item.place > 2}
+        self._inputs = {slot.name: slot for slot in self._description.inputs}
+        self._outputs = {slot.name: slot for slot in self._description.outputs}
+        self._needs_key, self._needs_value = (name in self._inputs and self._inputs[name].required
+                                              for name in ("key", "value"))
+        #: By place: None for those that are of the type that a call chooses.
+        self._output_types: Dict[int, Optional[np.dtype[Any]]] = {
+            slot.place: _INT64 if slot.type == "integer" else None if slot.name in _OF_CHOSEN_TYPE else _FLOAT32
+            for slot in self._description.outputs}
         self._pointer = _library.make(_create, text(mechanism, "the name of a mechanism"))
         for name, value in options.items():
             if value is not None:
@@ -141,7 +151,7 @@ class Module(Handle):
         for name, array in parameters.items():
             encoded = text(name, "the name of a parameter")
             operand = operands[encoded] = float_operand(array, name)
-            if name in shapes and operand.array.ndim != shapes[name].count(",") + 1:
+            if name in shapes and not _has_axes_of(operand.array.ndim, shapes[name]):
                 raise ShapeError(f"{name} has shape {list(operand.array.shape)}, must be {shapes[name]}")
         view = View()
         with self._lock:
@@ -212,15 +222,15 @@ class Module(Handle):
     def __call__(self, query: ArrayLike, key: Optional[ArrayLike] = ..., value: Optional[ArrayLike] = ..., *,
                  mask: Any = ..., causal: bool = ..., key_lengths: Any = ..., bias: Any = ...,
                  state: Optional[State] = ..., return_attention: Literal[False] = ...,
-                 return_log_sum_exp: Literal[False] = ..., out: Any = ..., dtype: DTypeLike = ...,
-                 executor: Optional[Executor] = ..., **inputs: ArrayLike) -> NDArray[Any]: ...
+                 return_log_sum_exp: Literal[False] = ..., outputs: Tuple[()] = ..., out: Any = ...,
+                 dtype: DTypeLike = ..., executor: Optional[Executor] = ..., **inputs: ArrayLike) -> NDArray[Any]: ...
 
     @overload
     def __call__(self, query: ArrayLike, key: Optional[ArrayLike] = ..., value: Optional[ArrayLike] = ..., *,
                  mask: Any = ..., causal: bool = ..., key_lengths: Any = ..., bias: Any = ...,
                  state: Optional[State] = ..., return_attention: bool = ..., return_log_sum_exp: bool = ...,
-                 out: Any = ..., dtype: DTypeLike = ..., executor: Optional[Executor] = ...,
-                 **inputs: ArrayLike) -> Any: ...
+                 outputs: Union[str, Sequence[str]] = ..., out: Any = ..., dtype: DTypeLike = ...,
+                 executor: Optional[Executor] = ..., **inputs: ArrayLike) -> Any: ...
 
     def __call__(
         self,
@@ -235,6 +245,7 @@ class Module(Handle):
         state: Optional[State] = None,
         return_attention: bool = False,
         return_log_sum_exp: bool = False,
+        outputs: Union[str, Sequence[str]] = (),
         out: Any = None,
         dtype: DTypeLike = None,
         executor: Optional[Executor] = None,
@@ -245,8 +256,9 @@ class Module(Handle):
         Args:
             query: [B, N, Eq]; [B, H, N, D] for scaled_dot_product. Leading axes of size 1 may be left out. What kinds of
                 arrays are taken is told at `attnzoo.scaled_dot_product`.
-            key: [B, M, Ek]; [B, G, M, D]. The query if left out: self-attention.
-            value: [B, M, Ev]; [B, G, M, Dv]. The key if left out.
+            key: [B, M, Ek]; [B, G, M, D]. The query if left out: self-attention. None where the mechanism can do
+                without (`description.inputs` tells).
+            value: [B, M, Ev]; [B, G, M, Dv]. The key if left out, and the query without one; likewise.
             mask: a `Mask`, or an array for its `boolean`: true means attend.
             causal: as in `Mask`, joined with `mask` as by `&`: it counts positions from the bottom right. So are key_lengths
                 and bias. For causal from elsewhere give it to the `Mask` that has the alignment.
@@ -254,22 +266,31 @@ class Module(Handle):
             return_attention: also return the weights, [B, H, N, M]; [B, N, M] with average_heads=True, and for additive
                 mechanisms with one head. Without it no N x M memory is used.
             return_log_sum_exp: also return log(sum(exp(scores))), [B, H, N] (scaled_dot_product).
+            outputs: names of outputs to return behind those, in this order: "index", ("index", "entropy");
+                `description.outputs` tells those there are.
             out: an array to write the context to (NumPy, or a tensor on the CPU by DLPack); where more is returned, a
                 tuple of as many, with None for those to be made. May not overlap the inputs.
-            dtype: of outputs that are made here: float32 or float16. By default the query's, if NumPy has it.
+            dtype: of a context and an attention that are made here: float32 or float16. By default the query's, if
+                NumPy has it. Other outputs are float32, or int64 where they are integers.
             executor: threads; the shared one (`default_executor`) by default.
             inputs: what else the mechanism takes, by name: `position`, [P, E] or [B, P, E], for relative_multi_head.
+                Where it takes integers, whole numbers of any type will do.
 
         Returns:
-            The context, [B, N, Eo] or [B, H, N, Dv]; a tuple (context, attention, log_sum_exp) of those asked for, if
-            more was. log_sum_exp is always float32.
+            The context, [B, N, Eo] or [B, H, N, Dv]; a tuple (context, attention, log_sum_exp, *outputs) of those asked
+            for, if more was.
 
         Other Python threads run meanwhile. On an error no output was written, and the state is as it was.
         """
         query_operand = float_operand(query, "query")
-        key_operand = query_operand if key is None or key is query else float_operand(key, "key")
+        key_operand: Optional[Operand]
+        if key is None:
+            key_operand = query_operand if self._needs_key else None
+        else:
+            key_operand = query_operand if key is query else float_operand(key, "key")
+        value_operand: Optional[Operand]
         if value is None:
-            value_operand = key_operand
+            value_operand = (key_operand or query_operand) if self._needs_value else None
         elif value is key or value is query:
             value_operand = key_operand if value is key else query_operand
         else:
@@ -285,23 +306,37 @@ class Module(Handle):
             wanted.append(_library.OUTPUT_ATTENTION)
         if flag(return_log_sum_exp, "return_log_sum_exp"):
             wanted.append(_library.OUTPUT_LOG_SUM_EXP)
+        if outputs:
+            self._add_outputs(wanted, outputs)
         targets = _read_targets(out, len(wanted))
         results = self._run(operands, wanted, targets, _output_type(dtype, query_operand), mask, state, executor)
         return results[0] if len(wanted) == 1 else tuple(results)
 
     def _add_inputs(self, operands: List[Optional[Operand]], inputs: Mapping[str, ArrayLike]) -> None:
-        places = self._extra_places
         for name, array in inputs.items():
-            if name not in places:
-                known = [item.name for item in self._description.inputs]
-                told = advice(name, [*known, *_CALL_KEYWORDS])
+            slot = self._inputs.get(name)
+            if slot is None:
+                told = advice(name, [*self._inputs, *_CALL_KEYWORDS])
                 if name in _TORCH_MASKS:
                     told = f"masks of PyTorch go in as mask=attnzoo.Mask.from_torch({name}=...)"
                 raise TypeError(f"{self.mechanism} has no input '{name}'; {told}")
             if array is None:
                 continue
-            operands.extend([None] * (places[name] + 1 - len(operands)))
-            operands[places[name]] = float_operand(array, name)
+            operands.extend([None] * (slot.place + 1 - len(operands)))
+            operands[slot.place] = slot_operand(array, slot)
+
+    def _add_outputs(self, wanted: List[int], outputs: Union[str, Sequence[str]]) -> None:
+        for name in (outputs,) if isinstance(outputs, str) else outputs:
+            place = self._output(name).place
+            if place in wanted:
+                raise InvalidArgumentError(f"{name} is asked for twice" if place != _library.OUTPUT_CONTEXT else
+                                           "the context comes first always, and is not to be asked for")
+            wanted.append(place)
+
+    def _output(self, name: str) -> Slot:
+        if name not in self._outputs:
+            raise UnsupportedError(f"{self.mechanism} has no output '{name}'; it has {', '.join(self._outputs)}")
+        return self._outputs[name]
 
     def forward(
         self,
@@ -324,20 +359,17 @@ class Module(Handle):
         Returns:
             The outputs by name.
         """
-        places = {item.name: item.place for item in self._description.inputs}
-        operands: List[Optional[Operand]] = [None] * (max(places.values()) + 1)
+        operands: List[Optional[Operand]] = [None] * (max(slot.place for slot in self._inputs.values()) + 1)
         for name, array in inputs.items():
-            if name not in places:
-                raise UnknownNameError(f"{self.mechanism} has no input '{name}'; it has {', '.join(places)}")
-            operands[places[name]] = float_operand(array, name)
-        known = {item.name: item.place for item in self._description.outputs}
+            if name not in self._inputs:
+                raise UnknownNameError(f"{self.mechanism} has no input '{name}'; it has {', '.join(self._inputs)}")
+            slot = self._inputs[name]
+            operands[slot.place] = slot_operand(array, slot)
         names = list(dict.fromkeys(("context", *outputs, *(out or {}))))
-        for name in names:
-            if name not in known:
-                raise UnsupportedError(f"{self.mechanism} has no output '{name}'; it has {', '.join(known)}")
+        wanted = [self._output(name).place for name in names]
         query = operands[0] or Operand(np.empty(0, _FLOAT32), _library.DTYPE_FLOAT32)
-        results = self._run(operands, [known[name] for name in names], [(out or {}).get(name) for name in names],
-                            _output_type(dtype, query), mask, state, executor)
+        results = self._run(operands, wanted, [(out or {}).get(name) for name in names], _output_type(dtype, query), mask,
+                            state, executor)
         return dict(zip(names, results))
 
     def _run(self, operands: Sequence[Optional[Operand]], wanted: Sequence[int], targets: Sequence[Any],
@@ -376,17 +408,17 @@ class Module(Handle):
         for place in range(output_count):
             outputs[place] = None
         for place, target in zip(wanted, targets):
+            own_type = self._output_types.get(place)
             if target is None:
                 status = _output_shape(pointer, frame.inputs, len(inputs), state_pointer, place,
                                        ctypes.byref(frame.rank), frame.shape)
                 if status != 0:
                     raise _library.failure(status)
-                result = np.empty(frame.shape[:frame.rank.value],
-                                  _FLOAT32 if place == _library.OUTPUT_LOG_SUM_EXP else dtype)
-                operand = float_operand(result, "out")
+                result = np.empty(frame.shape[:frame.rank.value], own_type or dtype)
+                operand = integer_operand(result, "out") if own_type is _INT64 else float_operand(result, "out")
             else:
                 result = target
-                operand = output_operand(target, "out")
+                operand = output_operand(target, "out", own_type is _INT64)
             results.append(result)
             operands.append(operand)
             outputs[place] = frame.output_views[place].show(operand, writable=True)
@@ -421,8 +453,16 @@ class Module(Handle):
         return f"{type(self).__name__}({', '.join(options)})"
 
 
+def _has_axes_of(axes: int, shape: str) -> bool:
+    """Whether so many axes are those of a shape's text; "[..., P, R]" has two or more."""
+    named = shape.count(",") + 1
+    return axes >= named - 1 if shape.startswith("[...") else axes == named
+
+
 #: What a call takes beside the inputs of its mechanism.
 _CALL_KEYWORDS = [name for name in keyword_names(Module.__call__) if name not in ("query", "key", "value")]
+#: Outputs whose elements are of the type that a call chooses.
+_OF_CHOSEN_TYPE = ("context", "attention")
 _TORCH_MASKS = keyword_names(Mask.from_torch)[:2]
 
 

@@ -13,7 +13,7 @@ from numpy.typing import DTypeLike, NDArray
 from . import _library
 from ._dlpack import import_array, is_on_cpu
 from ._errors import DtypeError, ShapeError, UnsupportedError
-from ._introspection import describe, mechanisms
+from ._introspection import Slot, describe, mechanisms
 from ._library import Handle
 
 __all__ = ["BFloat16Array"]
@@ -217,6 +217,16 @@ def integer_operand(source: ArrayLike, name: str) -> Operand:
     return Operand(array, number)
 
 
+def slot_operand(source: ArrayLike, slot: Slot) -> Operand:
+    """An input of the type that the mechanism says. One number will do where an array of one is wanted."""
+    if slot.type != "integer":
+        return float_operand(source, slot.name)
+    operand = integer_operand(source, slot.name)
+    if operand.array.ndim == 0 and slot.shape == "[1]":
+        return Operand(operand.array.reshape(1), operand.dtype)
+    return operand
+
+
 def boolean_operand(source: ArrayLike, name: str) -> Operand:
     """Dense masks: bool and whole numbers, true or not 0 for what may be seen."""
     array = _plain_array(source, name)
@@ -230,12 +240,16 @@ def boolean_operand(source: ArrayLike, name: str) -> Operand:
     return Operand(array != 0, _library.DTYPE_BOOL)
 
 
-def output_operand(target: ArrayLike, name: str) -> Operand:
+def output_operand(target: ArrayLike, name: str, is_integer: bool = False) -> Operand:
     """An array to write to, exactly as it is: nothing could be converted."""
     array, number = _to_numpy(target, name, is_read_only_use=False)
-    if number is None:
+    if is_integer:
+        number = _INTEGERS.get(array.dtype)
+        if number is None:
+            raise _refuse(name, array.dtype, "int32 or int64 to be written to")
+    elif number is None:
         number = _float_number(array.dtype)
-    if number is None or number > _library.DTYPE_BFLOAT16:
+    if number is None or (number > _library.DTYPE_BFLOAT16 and not is_integer):
         raise _refuse(name, array.dtype, "float32, float16 or bfloat16 to be written to")
     if not _is_viewable(array):
         raise DtypeError(f"{name} is not aligned for its element type")

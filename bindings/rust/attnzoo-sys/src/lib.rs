@@ -256,6 +256,12 @@ pub const ATTNZOO_INPUT_KEY: i32 = 1;
 pub const ATTNZOO_INPUT_VALUE: i32 = 2;
 /// relative_multi_head, flavor=transformer_xl: the table of positions, `[P, E]` or `[B, P, E]`.
 pub const ATTNZOO_INPUT_POSITION: i32 = 3;
+/// multi_head with rotary positions: where each query of the call stands, integers `[B, N]`.
+pub const ATTNZOO_INPUT_QUERY_POSITIONS: i32 = 4;
+/// The same for its keys, integers `[B, M]`.
+pub const ATTNZOO_INPUT_KEY_POSITIONS: i32 = 5;
+/// hard, select=sample: one integer, `[1]`, which tells what is drawn.
+pub const ATTNZOO_INPUT_SEED: i32 = 6;
 
 // Places of the outputs in attnzoo_module_forward_slots().
 
@@ -265,6 +271,12 @@ pub const ATTNZOO_OUTPUT_CONTEXT: i32 = 0;
 pub const ATTNZOO_OUTPUT_ATTENTION: i32 = 1;
 /// The natural logarithm of the sum of exp(score) over the keys that a query sees.
 pub const ATTNZOO_OUTPUT_LOG_SUM_EXP: i32 = 2;
+/// hard: the number of the key that was chosen, integers.
+pub const ATTNZOO_OUTPUT_INDEX: i32 = 3;
+/// hard: the natural logarithm of the probability that the key had which was chosen.
+pub const ATTNZOO_OUTPUT_LOG_PROBABILITY: i32 = 4;
+/// hard: the entropy of the probabilities that the key was chosen by, in nats.
+pub const ATTNZOO_OUTPUT_ENTROPY: i32 = 5;
 
 extern "C" {
     /// Makes a module with the default options and no parameters.
@@ -398,11 +410,11 @@ pub const ATTNZOO_ITEM_MECHANISM: i32 = 0;
 pub const ATTNZOO_ITEM_OPTION: i32 = 1;
 /// Parameters (weights): NAME, SUMMARY, SHAPE, REQUIRED.
 pub const ATTNZOO_ITEM_PARAMETER: i32 = 2;
-/// Inputs by ATTNZOO_INPUT_ place: NAME, SUMMARY, SHAPE, REQUIRED.
+/// Inputs by ATTNZOO_INPUT_ place: NAME, SUMMARY, SHAPE, REQUIRED, TYPE.
 pub const ATTNZOO_ITEM_INPUT: i32 = 3;
-/// Outputs by ATTNZOO_OUTPUT_ place: NAME, SUMMARY, SHAPE, REQUIRED.
+/// Outputs by ATTNZOO_OUTPUT_ place: NAME, SUMMARY, SHAPE, REQUIRED, TYPE.
 pub const ATTNZOO_ITEM_OUTPUT: i32 = 4;
-/// What the mechanism's states hold, by field number: NAME, SUMMARY, SHAPE, REQUIRED.
+/// What the mechanism's states hold, by field number: NAME, SUMMARY, SHAPE, REQUIRED, TYPE.
 pub const ATTNZOO_ITEM_STATE: i32 = 5;
 
 // What can be asked of a thing.
@@ -411,7 +423,8 @@ pub const ATTNZOO_ITEM_STATE: i32 = 5;
 pub const ATTNZOO_FIELD_NAME: i32 = 0;
 /// One line of English.
 pub const ATTNZOO_FIELD_SUMMARY: i32 = 1;
-/// An option's type: "float", "int", "bool" or "choice".
+/// An option's type: "float", "int", "bool" or "choice". Of an input, output or state: "float" for float32, float16 or
+/// bfloat16, "integer" for int32 or int64.
 pub const ATTNZOO_FIELD_TYPE: i32 = 2;
 /// An option's default, as text; a formula such as "1/sqrt(D)" where it follows from the inputs.
 pub const ATTNZOO_FIELD_DEFAULT: i32 = 3;
@@ -468,5 +481,90 @@ extern "C" {
         first: i64,
         step: i64,
         arrangement: i32,
+    ) -> attnzoo_status;
+}
+
+// attnzoo/glimpse.h
+
+// Numbers in the place of a letter's index.
+
+/// No letter of the alphabet: its one-hot row, or its embedding, is all zero.
+pub const ATTNZOO_GLIMPSE_NO_LETTER: i32 = -1;
+/// As the rule for letters that the alphabet does not have: they are an error.
+pub const ATTNZOO_GLIMPSE_REFUSE_LETTER: i32 = -2;
+
+// What becomes of tiles that do not fit within the input.
+
+/// They are dropped: every tile lies within the input.
+pub const ATTNZOO_GLIMPSE_EDGE_DROP: i32 = 0;
+/// They are padded: tiles go on until one reaches the input's last element.
+pub const ATTNZOO_GLIMPSE_EDGE_PAD: i32 = 1;
+
+// What bounds tiles.
+
+/// The most axes that are cut.
+pub const ATTNZOO_GLIMPSE_AXES_MAX: i32 = 3;
+
+extern "C" {
+    /// Counts the letters of a text in UTF-8: its Unicode code points.
+    pub fn attnzoo_glimpse_letter_count(text: *const c_char, size: i64, count: *mut i64) -> attnzoo_status;
+
+    /// Turns a text into indices into an alphabet and one-hot rows.
+    pub fn attnzoo_glimpse_letters(
+        text: *const c_char,
+        size: i64,
+        alphabet: *const c_char,
+        alphabet_size: i64,
+        other: i64,
+        indices: *mut attnzoo_tensor,
+        one_hot: *mut attnzoo_tensor,
+    ) -> attnzoo_status;
+
+    /// Gathers the rows of an embedding table.
+    pub fn attnzoo_glimpse_embedding(
+        indices: *const attnzoo_tensor,
+        table: *const attnzoo_tensor,
+        glimpses: *mut attnzoo_tensor,
+    ) -> attnzoo_status;
+
+    /// Counts the tiles along one axis.
+    pub fn attnzoo_glimpse_tile_count(size: i64, tile: i64, step: i64, edge: i32, count: *mut i64) -> attnzoo_status;
+
+    /// Makes a view that shows all tiles of an input where they lie.
+    pub fn attnzoo_glimpse_tile_view(
+        view: *mut *mut attnzoo_tensor,
+        input: *const attnzoo_tensor,
+        axis_count: i32,
+        tile: *const i64,
+        step: *const i64,
+    ) -> attnzoo_status;
+
+    /// Makes a view of the same elements as [N, E] or [B, N, E], where strides can do that.
+    pub fn attnzoo_glimpse_flat_view(
+        view: *mut *mut attnzoo_tensor,
+        input: *const attnzoo_tensor,
+        batch_axes: i32,
+        glimpse_axes: i32,
+    ) -> attnzoo_status;
+
+    /// Copies tiles into glimpses.
+    pub fn attnzoo_glimpse_tiles(
+        input: *const attnzoo_tensor,
+        axis_count: i32,
+        tile: *const i64,
+        step: *const i64,
+        edge: i32,
+        padding: c_double,
+        glimpses: *mut attnzoo_tensor,
+    ) -> attnzoo_status;
+
+    /// Puts glimpses back in the places of their tiles.
+    pub fn attnzoo_glimpse_untile(
+        glimpses: *const attnzoo_tensor,
+        axis_count: i32,
+        tile: *const i64,
+        step: *const i64,
+        edge: i32,
+        output: *mut attnzoo_tensor,
     ) -> attnzoo_status;
 }

@@ -55,8 +55,12 @@ pub(crate) use sealed::Sealed;
 /// A Rust type that elements may have: `f32`, [`F16`], [`Bf16`], `bool`, `u8` (read as bool), `i32` and `i64`.
 pub trait Element: Copy + Send + Sync + Sealed + 'static {}
 
-/// An element type that outputs may have: `f32`, [`F16`] and [`Bf16`].
-pub trait Float: Element {}
+/// An element type that outputs may have: `f32`, [`F16`] and [`Bf16`], or `i32` and `i64` where
+/// [`Item::data_type`](crate::Item::data_type) says "integer".
+pub trait Output: Element {}
+
+/// A floating-point type: `f32`, [`F16`] and [`Bf16`].
+pub trait Float: Output {}
 
 macro_rules! elements {
     ($($element:ty: $data_type:ident),* $(,)?) => {
@@ -70,6 +74,12 @@ macro_rules! elements {
 }
 
 elements!(f32: Float32, F16: Float16, Bf16: Bfloat16, bool: Bool, u8: Bool, i32: Int32, i64: Int64);
+
+impl Output for f32 {}
+impl Output for F16 {}
+impl Output for Bf16 {}
+impl Output for i32 {}
+impl Output for i64 {}
 
 impl Float for f32 {}
 impl Float for F16 {}

@@ -81,13 +81,18 @@ pub struct Forward<'c> {
 
 impl<'c> Forward<'c> {
     pub(crate) fn new(module: &'c Module, query: Tensor<'c>, key: Tensor<'c>, value: Tensor<'c>) -> Forward<'c> {
+        // In the order of ATTNZOO_INPUT_QUERY, _KEY and _VALUE.
+        Forward::of_inputs(module, vec![Some(query), Some(key), Some(value)])
+    }
+
+    /// A call with inputs by place.
+    pub(crate) fn of_inputs(module: &'c Module, inputs: Vec<Option<Tensor<'c>>>) -> Forward<'c> {
         Forward {
             module,
             executor: None,
             mask: None,
             state: None,
-            // In the order of ATTNZOO_INPUT_QUERY, _KEY and _VALUE.
-            inputs: vec![Some(query), Some(key), Some(value)],
+            inputs,
             outputs: Vec::new(),
             is_step: false,
             error: None,
@@ -133,7 +138,8 @@ impl<'c> Forward<'c> {
         self.set_input(sys::ATTNZOO_INPUT_POSITION as usize, position.into())
     }
 
-    /// An input by the name that [`Mechanism::inputs`](crate::Mechanism::inputs) has for it.
+    /// An input by the name that [`Mechanism::inputs`](crate::Mechanism::inputs) has for it, of `i32` or `i64` where it
+    /// says "integer". One that was given before is replaced.
     pub fn input(self, name: &str, tensor: impl Into<Tensor<'c>>) -> Self {
         match self.place("input", &self.module.mechanism().inputs(), name) {
             Ok(KEY | VALUE) if self.is_step => {
@@ -166,8 +172,8 @@ impl<'c> Forward<'c> {
 
     /// Makes the call and writes the context.
     ///
-    /// Outputs are `f32`, [`F16`](crate::F16) or [`Bf16`](crate::Bf16), of the shape that
-    /// [`output_shape`](Forward::output_shape) tells, with any strides that nest.
+    /// Outputs are `f32`, [`F16`](crate::F16) or [`Bf16`](crate::Bf16), those of integers `i32` or `i64`, of the shape
+    /// that [`output_shape`](Forward::output_shape) tells, with any strides that nest.
     ///
     /// # Errors
     /// [`Status::ShapeMismatch`], [`Status::DtypeMismatch`]; [`Status::InvalidArgument`]: a mask's length or offset is

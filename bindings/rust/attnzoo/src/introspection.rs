@@ -53,6 +53,9 @@ pub struct Item {
     pub shape: &'static str,
     /// Whether it has to be given.
     pub is_required: bool,
+    /// Of an input, an output or a state field "float" ([`Float`](crate::Float) types) or "integer" (`i32` or `i64`); ""
+    /// of a parameter, which is "float" always.
+    pub data_type: &'static str,
 }
 
 /// All mechanisms that the library has.
@@ -161,6 +164,7 @@ impl Mechanism {
                 summary: self.text(kind, place, sys::ATTNZOO_FIELD_SUMMARY).unwrap_or(""),
                 shape: self.text(kind, place, sys::ATTNZOO_FIELD_SHAPE).unwrap_or(""),
                 is_required: self.text(kind, place, sys::ATTNZOO_FIELD_REQUIRED) == Some("yes"),
+                data_type: self.text(kind, place, sys::ATTNZOO_FIELD_TYPE).unwrap_or(""),
             })
         };
         (0..self.count(kind)).filter_map(item).collect()

@@ -51,7 +51,7 @@ mod tensor;
 mod utterance;
 mod view;
 
-pub use element::{Bf16, DataType, Element, Float, F16};
+pub use element::{Bf16, DataType, Element, Float, Output, F16};
 pub use error::{Error, Result, Status};
 pub use executor::Executor;
 pub use forward::Forward;

@@ -220,6 +220,23 @@ impl Module {
         Forward::new(self, query.into(), key.into(), value.into())
     }
 
+    /// Begins a call with the query alone, for mechanisms that can do without key or value:
+    /// [`input`](Forward::input) takes whatever else goes in.
+    ///
+    /// ```
+    /// # let numbers = [1.0_f32, 0.0, 0.0, 1.0];
+    /// use attnzoo::{Module, Tensor};
+    ///
+    /// let tokens = Tensor::new(&numbers, &[2, 2])?;
+    /// let module = Module::builder("scaled_dot_product")?.prepare()?;
+    /// let context = module.call(tokens).input("value", tokens).input("key", tokens).into_vec()?;
+    /// assert_eq!(context, module.forward(tokens, tokens, tokens).into_vec()?);
+    /// # Ok::<(), attnzoo::Error>(())
+    /// ```
+    pub fn call<'c>(&'c self, query: impl Into<Tensor<'c>>) -> Forward<'c> {
+        Forward::of_inputs(self, vec![Some(query.into())])
+    }
+
     /// An empty state for calls of this module; see [`State`].
     ///
     /// # Errors

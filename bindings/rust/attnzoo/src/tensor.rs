@@ -4,7 +4,7 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::os::raw::c_void;
 
-use crate::element::{DataType, Element, Float};
+use crate::element::{DataType, Element, Output};
 use crate::error::Result;
 use crate::view::{Handle, View};
 #[cfg(doc)]
@@ -191,7 +191,7 @@ impl<'a> TensorMut<'a> {
     ///
     /// # Errors
     /// As [`Tensor::new`].
-    pub fn new<T: Float>(slice: &'a mut [T], shape: &[usize]) -> Result<TensorMut<'a>> {
+    pub fn new<T: Output>(slice: &'a mut [T], shape: &[usize]) -> Result<TensorMut<'a>> {
         let data = slice.as_mut_ptr() as *mut c_void;
         Ok(TensorMut { view: View::compact(data, T::DATA_TYPE, slice.len(), shape)?, memory: PhantomData })
     }
@@ -200,7 +200,7 @@ impl<'a> TensorMut<'a> {
     ///
     /// # Errors
     /// As [`Tensor::with_strides`].
-    pub fn with_strides<T: Float>(
+    pub fn with_strides<T: Output>(
         slice: &'a mut [T],
         offset: usize,
         shape: &[usize],

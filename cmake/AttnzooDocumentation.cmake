@@ -6,8 +6,10 @@ find_package(Python3 REQUIRED COMPONENTS Interpreter)
 set(site "${PROJECT_BINARY_DIR}/documentation")
 set(writer "${PROJECT_SOURCE_DIR}/doc/reference")
 # The pictures that pages show; write_site_sources.py copies them.
-set(ATTNZOO_SITE_PICTURES "sources/pictures/length.png sources/pictures/speech_alignment.png \
-sources/pictures/spelling.png sources/pictures/spelling_additive.png sources/pictures/text_recogniser.png")
+set(ATTNZOO_SITE_PICTURES "sources/pictures/copying.png sources/pictures/finding_hard.png \
+sources/pictures/finding_soft.png sources/pictures/finding_where.png sources/pictures/length.png \
+sources/pictures/recalling.png sources/pictures/speech_alignment.png sources/pictures/spelling.png \
+sources/pictures/spelling_additive.png sources/pictures/text_recogniser.png")
 # The style sheet has its own colours for the dark; releases that have some, too, must leave it to it.
 set(ATTNZOO_SITE_COLOUR_STYLE "")
 if(DOXYGEN_VERSION VERSION_GREATER_EQUAL 1.9.5)

@@ -5,6 +5,7 @@ package attnzoo_test
 import (
 	"errors"
 	"fmt"
+	"unicode/utf8"
 
 	"attnzoo"
 )
@@ -165,4 +166,21 @@ func ExampleMergeContexts() {
 		Value: attnzoo.TensorOf([]float32{1, 2, 3}, 1, 1, 3, 1)})
 	fmt.Printf("%.4f %.4f %v\n", merged, whole, err)
 	// Output: [2.5752] [2.5752] <nil>
+}
+
+// Windows of a sound overlap in memory as they do in time; attention takes them as they are.
+func ExampleGlimpseTileView() {
+	sound := attnzoo.TensorOf(make([]float32, 1000))
+	windows := attnzoo.GlimpseTileView(sound, []int{400}, []int{160})
+	fmt.Println(windows, windows.Strides())
+	// Output: float32 [4 400] [160 1]
+}
+
+// Letters that the alphabet does not have are a row of zeros here.
+func ExampleGlimpseLetters() {
+	const text, alphabet = "zoo!", "oz"
+	rows := make([]float32, utf8.RuneCountInString(text)*2)
+	err := attnzoo.GlimpseLetters(text, alphabet, attnzoo.NoLetter, attnzoo.Tensor{}, attnzoo.TensorOf(rows, 4, 2))
+	fmt.Println(rows, err)
+	// Output: [0 1 1 0 1 0 0 0] <nil>
 }

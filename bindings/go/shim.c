@@ -146,6 +146,90 @@ attnzoo_status attnzoo_go_fill_positions(int64_t first, int64_t step, int32_t ar
     return status;
 }
 
+static struct attnzoo_go_layout layout_of(const attnzoo_tensor *view)
+{
+    struct attnzoo_go_layout layout = {.rank = attnzoo_tensor_rank(view)};
+    for (int32_t axis = 0; axis < layout.rank; axis++) {
+        layout.shape[axis] = attnzoo_tensor_size(view, axis);
+        layout.strides[axis] = attnzoo_tensor_stride(view, axis);
+    }
+    return layout;
+}
+
+attnzoo_status attnzoo_go_glimpse_letters(const char *text, int64_t size, const char *alphabet, int64_t alphabet_size,
+                                          int64_t other, struct attnzoo_go_views views)
+{
+    struct made made;
+    attnzoo_status status = make_views(&made, &views);
+    if (status == ATTNZOO_STATUS_OK)
+        status = attnzoo_glimpse_letters(text, size, alphabet, alphabet_size, other, made.at[0], made.at[1]);
+    free_views(&made);
+    return status;
+}
+
+attnzoo_status attnzoo_go_glimpse_embedding(struct attnzoo_go_views views)
+{
+    struct made made;
+    attnzoo_status status = make_views(&made, &views);
+    if (status == ATTNZOO_STATUS_OK)
+        status = attnzoo_glimpse_embedding(made.at[0], made.at[1], made.at[2]);
+    free_views(&made);
+    return status;
+}
+
+attnzoo_status attnzoo_go_glimpse_tile_view(const struct attnzoo_go_tiling *tiling, struct attnzoo_go_layout *layout,
+                                            struct attnzoo_go_views views)
+{
+    struct made made;
+    attnzoo_tensor *view = NULL;
+    attnzoo_status status = make_views(&made, &views);
+    if (status == ATTNZOO_STATUS_OK)
+        status = attnzoo_glimpse_tile_view(&view, made.at[0], tiling->axis_count, tiling->tile, tiling->step);
+    if (status == ATTNZOO_STATUS_OK)
+        *layout = layout_of(view);
+    attnzoo_tensor_destroy(view);
+    free_views(&made);
+    return status;
+}
+
+attnzoo_status attnzoo_go_glimpse_flat_view(int32_t batch_axes, int32_t glimpse_axes, struct attnzoo_go_layout *layout,
+                                            struct attnzoo_go_views views)
+{
+    struct made made;
+    attnzoo_tensor *view = NULL;
+    attnzoo_status status = make_views(&made, &views);
+    if (status == ATTNZOO_STATUS_OK)
+        status = attnzoo_glimpse_flat_view(&view, made.at[0], batch_axes, glimpse_axes);
+    if (status == ATTNZOO_STATUS_OK)
+        *layout = layout_of(view);
+    attnzoo_tensor_destroy(view);
+    free_views(&made);
+    return status;
+}
+
+attnzoo_status attnzoo_go_glimpse_tiles(const struct attnzoo_go_tiling *tiling, double padding,
+                                        struct attnzoo_go_views views)
+{
+    struct made made;
+    attnzoo_status status = make_views(&made, &views);
+    if (status == ATTNZOO_STATUS_OK)
+        status = attnzoo_glimpse_tiles(made.at[0], tiling->axis_count, tiling->tile, tiling->step, tiling->edge,
+                                       padding, made.at[1]);
+    free_views(&made);
+    return status;
+}
+
+attnzoo_status attnzoo_go_glimpse_untile(const struct attnzoo_go_tiling *tiling, struct attnzoo_go_views views)
+{
+    struct made made;
+    attnzoo_status status = make_views(&made, &views);
+    if (status == ATTNZOO_STATUS_OK)
+        status = attnzoo_glimpse_untile(made.at[0], tiling->axis_count, tiling->tile, tiling->step, tiling->edge,
+                                        made.at[1]);
+    free_views(&made);
+    return status;
+}
+
 int32_t attnzoo_go_has_memory(size_t bytes)
 {
     /* Volatile, because compilers leave out memory that nobody uses and take it for had. */

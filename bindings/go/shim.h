@@ -68,6 +68,33 @@ attnzoo_status attnzoo_go_merge_contexts(struct attnzoo_go_views views);
 attnzoo_status attnzoo_go_fill_positions(int64_t first, int64_t step, int32_t arrangement,
                                          struct attnzoo_go_views views);
 
+/* The layout of a view that was made of another, which begins at the same element. */
+struct attnzoo_go_layout {
+    int32_t rank;
+    int64_t shape[ATTNZOO_RANK_MAX];
+    int64_t strides[ATTNZOO_RANK_MAX];
+};
+
+/* Sizes of a tile and steps from one to the next, along axis_count axes. */
+struct attnzoo_go_tiling {
+    int32_t axis_count;
+    int32_t edge;
+    int64_t tile[ATTNZOO_GLIMPSE_AXES_MAX];
+    int64_t step[ATTNZOO_GLIMPSE_AXES_MAX];
+};
+
+/* Places 0 and on are the tensors of the functions of glimpse.h, in their order; a view is of place 0. */
+attnzoo_status attnzoo_go_glimpse_letters(const char *text, int64_t size, const char *alphabet, int64_t alphabet_size,
+                                          int64_t other, struct attnzoo_go_views views);
+attnzoo_status attnzoo_go_glimpse_embedding(struct attnzoo_go_views views);
+attnzoo_status attnzoo_go_glimpse_tile_view(const struct attnzoo_go_tiling *tiling, struct attnzoo_go_layout *layout,
+                                            struct attnzoo_go_views views);
+attnzoo_status attnzoo_go_glimpse_flat_view(int32_t batch_axes, int32_t glimpse_axes, struct attnzoo_go_layout *layout,
+                                            struct attnzoo_go_views views);
+attnzoo_status attnzoo_go_glimpse_tiles(const struct attnzoo_go_tiling *tiling, double padding,
+                                        struct attnzoo_go_views views);
+attnzoo_status attnzoo_go_glimpse_untile(const struct attnzoo_go_tiling *tiling, struct attnzoo_go_views views);
+
 /* Whether so many bytes can be had now: 1 or 0. They are given back at once. */
 int32_t attnzoo_go_has_memory(size_t bytes);
 

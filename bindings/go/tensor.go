@@ -57,7 +57,9 @@ type Tensor struct {
 	rank    int
 	shape   [RankMax]int64
 	strides [RankMax]int64
-	err     *Error
+	// A view of tiles, which may have one element in several places, is for inputs alone.
+	isReadOnly bool
+	err        *Error
 }
 
 // TensorOf is a view of all of data in row-major order, the innermost axis last. Without a shape it has one axis.
@@ -166,6 +168,11 @@ func (t Tensor) DType() DType {
 // Shape is the sizes of the axes, outermost first; nil of the zero Tensor.
 func (t Tensor) Shape() []int {
 	return toInts(t.shape[:t.rank])
+}
+
+// Strides is the steps in elements from one to the next along each axis; nil of the zero Tensor.
+func (t Tensor) Strides() []int {
+	return toInts(t.strides[:t.rank])
 }
 
 // SwapAxes is a view of the same elements with two axes exchanged: [B, N, H, D] becomes [B, H, N, D] by SwapAxes(1, 2).

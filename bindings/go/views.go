@@ -27,7 +27,8 @@ func (v *views) add(place int, isOutput bool, name string, tensor Tensor) error 
 		}
 	}
 	view := C.struct_attnzoo_go_view{place: C.int32_t(place), dtype: C.int32_t(tensor.dtype), rank: C.int32_t(tensor.rank)}
-	if isOutput {
+	// Where it is read-only the library says so, by its own name for the output.
+	if isOutput && !tensor.isReadOnly {
 		view.is_output = 1
 	}
 	for axis := 0; axis < tensor.rank; axis++ {

@@ -52,9 +52,9 @@ def test_the_version_is_the_libraries(repository):
 def test_numbers_are_those_of_the_headers(repository):
     from attnzoo import _library, _mask
     headers = "".join(path.read_text() for path in (repository / "include" / "attnzoo").glob("*.h"))
-    numbers = dict(re.findall(r"ATTNZOO_([A-Z0-9_]+) = ([0-9]+)", headers))
+    numbers = dict(re.findall(r"ATTNZOO_([A-Z0-9_]+) = (-?[0-9]+)", headers))
     for name, number in vars(_library).items():
-        if name.split("_")[0] in ("DTYPE", "ITEM", "FIELD", "OUTPUT", "RANK") and isinstance(number, int):
+        if name.split("_")[0] in ("DTYPE", "ITEM", "FIELD", "OUTPUT", "RANK", "GLIMPSE") and isinstance(number, int):
             assert numbers[name] == str(number), name
     for name, number in _mask._ALIGNMENTS.items():
         assert numbers["ALIGNMENT_" + name.upper().replace("-", "_")] == str(number)

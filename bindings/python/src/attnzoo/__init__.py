@@ -7,12 +7,15 @@
     context, attention = layer(tokens, causal=True, return_attention=True)
 
 Start at `scaled_dot_product`, `MultiHead` and `Mask`. `mechanisms()` and `describe(name)` tell what there is; `Module`
-runs any of it. Everything computes the forward pass on the CPU in float32 arithmetic, for inference.
+runs any of it. `glimpse_letters`, `glimpse_tiles` and others make sequences of text, images, video and audio. Everything
+computes the forward pass on the CPU in float32 arithmetic, for inference.
 """
 from ._errors import (BadStateError, DtypeError, Error, InvalidArgumentError, OutOfMemoryError, OverlapError, ShapeError,
                       SystemCallError, UnknownNameError, UnsupportedError)
 from ._executor import Executor, default_executor, set_default_executor
 from ._functions import merge, relative_positions, scaled_dot_product, sinusoidal_positions
+from ._glimpses import (glimpse_embedding, glimpse_flat_view, glimpse_letter_indices, glimpse_letters,
+                        glimpse_tile_count, glimpse_tile_view, glimpse_tiles, glimpse_untile)
 from ._introspection import Description, describe, mechanisms
 from ._library import build_information, library_version
 from ._mask import Mask
@@ -52,6 +55,14 @@ __all__ = [
     "build_information",
     "default_executor",
     "describe",
+    "glimpse_embedding",
+    "glimpse_flat_view",
+    "glimpse_letter_indices",
+    "glimpse_letters",
+    "glimpse_tile_count",
+    "glimpse_tile_view",
+    "glimpse_tiles",
+    "glimpse_untile",
     "library_version",
     "mechanisms",
     "merge",

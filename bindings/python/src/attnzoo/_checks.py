@@ -41,11 +41,11 @@ def flag(value: Any, name: str) -> bool:
     return bool(value)
 
 
-def text(value: Any, name: str) -> bytes:
-    """A text as C takes it, to which a NUL character would be its end."""
+def text(value: Any, name: str, allows_nul: bool = False) -> bytes:
+    """A text as C takes it, to which a NUL character would be its end where it is not told the size."""
     if not isinstance(value, str):
         raise TypeError(f"{name} must be a text, not {type(value).__name__}")
-    if "\0" in value:
+    if "\0" in value and not allows_nul:
         raise InvalidArgumentError(f"{name} is {value!r}, which has a NUL character")
     try:
         return value.encode()

@@ -21,7 +21,7 @@ from ._library import Handle, check
 from ._mask import Mask, as_mask
 from ._rename import Rename, renamed_parameters
 from ._state import State
-from ._views import (ArrayLike, Frame, Operand, View, float_operand, integer_operand, output_operand, output_type,
+from ._views import (ArrayLike, Frame, Operand, View, float_operand, integer_operand, output_operand, result_type,
                      return_frame, slot_operand, take_frame)
 from .safetensors import read_safetensors
 
@@ -309,7 +309,7 @@ class Module(Handle):
         if outputs:
             self._add_outputs(wanted, outputs)
         targets = _read_targets(out, len(wanted))
-        results = self._run(operands, wanted, targets, _output_type(dtype, query_operand), mask, state, executor)
+        results = self._run(operands, wanted, targets, result_type(dtype, query_operand), mask, state, executor)
         return results[0] if len(wanted) == 1 else tuple(results)
 
     def _add_inputs(self, operands: List[Optional[Operand]], inputs: Mapping[str, ArrayLike]) -> None:
@@ -368,7 +368,7 @@ class Module(Handle):
         names = list(dict.fromkeys(("context", *outputs, *(out or {}))))
         wanted = [self._output(name).place for name in names]
         query = operands[0] or Operand(np.empty(0, _FLOAT32), _library.DTYPE_FLOAT32)
-        results = self._run(operands, wanted, [(out or {}).get(name) for name in names], _output_type(dtype, query), mask,
+        results = self._run(operands, wanted, [(out or {}).get(name) for name in names], result_type(dtype, query), mask,
                             state, executor)
         return dict(zip(names, results))
 
@@ -464,14 +464,6 @@ _CALL_KEYWORDS = [name for name in keyword_names(Module.__call__) if name not in
 #: Outputs whose elements are of the type that a call chooses.
 _OF_CHOSEN_TYPE = ("context", "attention")
 _TORCH_MASKS = keyword_names(Mask.from_torch)[:2]
-
-
-def _output_type(dtype: DTypeLike, query: Operand) -> np.dtype[Any]:
-    """The type of outputs that are made here."""
-    if dtype is None:
-        # Bare bits of bfloat16 are uint16 to NumPy, which is no type for a result.
-        return query.array.dtype if query.array.dtype.kind != "u" else _FLOAT32
-    return output_type(dtype)
 
 
 def _read_targets(out: Any, count: int) -> Sequence[Any]:

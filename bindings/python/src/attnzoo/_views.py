@@ -157,6 +157,12 @@ def _to_numpy(source: ArrayLike, name: str, is_read_only_use: bool = True) -> Tu
     return array, None
 
 
+def array_in_place(source: ArrayLike, name: str) -> Tuple[NDArray[Any], bool]:
+    """An array where it lies, of whatever element type, and whether its uint16 are the bits of bfloat16."""
+    array, number = _to_numpy(source, name)
+    return array, number == _library.DTYPE_BFLOAT16 and array.dtype == np.uint16
+
+
 def _refuse(name: str, dtype: np.dtype[Any], wanted: str) -> DtypeError:
     return DtypeError(f"{name} has the element type {dtype}, must be {wanted}")
 
@@ -264,6 +270,14 @@ def output_type(dtype: DTypeLike) -> np.dtype[Any]:
     return chosen
 
 
+def result_type(dtype: DTypeLike, source: Operand) -> np.dtype[Any]:
+    """The type of arrays that are made here for what is computed from an operand: its own unless another is chosen."""
+    if dtype is None:
+        # Bare bits of bfloat16 are uint16 to NumPy, which is no type for a result.
+        return source.array.dtype if source.array.dtype.kind != "u" else np.dtype(np.float32)
+    return output_type(dtype)
+
+
 _assign = _library.quick("tensor_assign", c_void_p, c_void_p, c_int32, c_int32, _library.INT64S, _library.INT64S)
 _assign_readonly = _library.quick("tensor_assign_readonly", c_void_p, c_void_p, c_int32, c_int32, _library.INT64S,
                                   _library.INT64S)
@@ -272,7 +286,7 @@ _create = _library.quick("tensor_create", _library.HANDLES, c_void_p, c_int32, c
 
 
 @functools.lru_cache(maxsize=512)
-def _int64s(numbers: Tuple[int, ...]) -> Any:
+def int64s(numbers: Tuple[int, ...]) -> Any:
     """The numbers as the library wants them. Shapes come again and again; the arrays are only read."""
     return (c_int64 * max(len(numbers), 1))(*numbers)
 
@@ -284,7 +298,7 @@ class View(Handle):
     _destroy = staticmethod(_library.quick("tensor_destroy", c_void_p, result=None))
 
     def __init__(self) -> None:
-        self._pointer = _library.make(_create, None, _library.DTYPE_FLOAT32, 1, _int64s((0,)), None)
+        self._pointer = _library.make(_create, None, _library.DTYPE_FLOAT32, 1, int64s((0,)), None)
 
     def show(self, operand: Operand, writable: bool = False) -> int:
         """Describes an array; the pointer to the view. To be written to, the array must allow it."""
@@ -292,9 +306,9 @@ class View(Handle):
         steps = None
         if not array.flags.c_contiguous:
             size = array.itemsize
-            steps = _int64s(tuple([step // size for step in array.strides]))
+            steps = int64s(tuple([step // size for step in array.strides]))
         assign = _assign if writable and array.flags.writeable else _assign_readonly
-        status = assign(self._pointer, array.ctypes.data, number, array.ndim, _int64s(array.shape), steps)
+        status = assign(self._pointer, array.ctypes.data, number, array.ndim, int64s(array.shape), steps)
         if status != 0:
             raise _library.failure(status)
         return self._pointer

@@ -41,6 +41,7 @@ mod element;
 mod error;
 mod executor;
 mod forward;
+mod glimpse;
 mod introspection;
 mod mask;
 mod merge;
@@ -55,6 +56,10 @@ pub use element::{Bf16, DataType, Element, Float, Output, F16};
 pub use error::{Error, Result, Status};
 pub use executor::Executor;
 pub use forward::Forward;
+pub use glimpse::{
+    glimpse_embedding, glimpse_flat_view, glimpse_letters, glimpse_tile_count, glimpse_tile_view, glimpse_tiles,
+    glimpse_untile, Edge, OtherLetter, NO_LETTER,
+};
 pub use introspection::{mechanisms, Item, Mechanism, OptionItem};
 pub use mask::{Alignment, Mask, MaskPart};
 pub use merge::{merge_context_into, merge_contexts};

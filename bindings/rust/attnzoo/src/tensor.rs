@@ -3,9 +3,12 @@
 use std::fmt;
 use std::marker::PhantomData;
 use std::os::raw::c_void;
+use std::ptr::null_mut;
+
+use attnzoo_sys as sys;
 
 use crate::element::{DataType, Element, Output};
-use crate::error::Result;
+use crate::error::{check, Result};
 use crate::view::{Handle, View};
 #[cfg(doc)]
 use crate::Status;
@@ -109,6 +112,16 @@ impl<'a> Tensor<'a> {
     pub(crate) fn handle(&self) -> Result<Handle> {
         // SAFETY: the elements lie in a slice that is borrowed, as the makers have checked.
         unsafe { self.view.handle() }
+    }
+
+    /// A view that a function of the library makes of this one, which shows none but elements of this one.
+    pub(crate) fn laid_out_by(
+        self,
+        make: impl FnOnce(*mut *mut sys::attnzoo_tensor, *const sys::attnzoo_tensor) -> sys::attnzoo_status,
+    ) -> Result<Tensor<'a>> {
+        let (source, mut made) = (self.handle()?, null_mut());
+        check(make(&mut made, source.as_ptr()))?;
+        Ok(Tensor { view: self.view.laid_out_as(&Handle::new(made)?), memory: PhantomData })
     }
 }
 

@@ -144,6 +144,21 @@ impl View {
         Handle::new(tensor)
     }
 
+    /// The same memory in the layout of a view that the library made of this one. It begins at the same element.
+    pub(crate) fn laid_out_as(&self, made: &Handle) -> View {
+        let mut view = View { shape: [1; RANK_MAX], strides: [0; RANK_MAX], ..*self };
+        // SAFETY: the handle is a view, whose axes alone are asked for.
+        unsafe {
+            debug_assert!(std::ptr::eq(sys::attnzoo_tensor_data(made.as_ptr()), self.data));
+            view.rank = (sys::attnzoo_tensor_rank(made.as_ptr()) as usize).min(RANK_MAX);
+            for axis in 0..view.rank {
+                view.shape[axis] = sys::attnzoo_tensor_size(made.as_ptr(), axis as i32) as usize;
+                view.strides[axis] = sys::attnzoo_tensor_stride(made.as_ptr(), axis as i32) as isize;
+            }
+        }
+        view
+    }
+
     pub(crate) fn describe(&self, name: &str, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut description = formatter.debug_struct(name);
         description.field("data_type", &self.data_type).field("shape", &self.shape());
@@ -186,7 +201,7 @@ fn reach(offset: usize, shape: &[usize], strides: &[isize]) -> Option<(i128, i12
 pub(crate) struct Handle(NonNull<sys::attnzoo_tensor>);
 
 impl Handle {
-    fn new(tensor: *mut sys::attnzoo_tensor) -> Result<Handle> {
+    pub(crate) fn new(tensor: *mut sys::attnzoo_tensor) -> Result<Handle> {
         NonNull::new(tensor).map(Handle).ok_or_else(crate::missing_handle)
     }
 

@@ -302,7 +302,7 @@ static void lengths_at_the_ends_of_the_range_do_not_matter(void **state)
 {
     (void)state;
     static const double factors[] = {1.0, 0x1p-70, 0x1p70, 0x1p-120, 0x1p120, 0x1p126};
-    double first[12];
+    double first[12] = {0};
     for (int i = 0; i < 6 * 6; i++) {
         struct introspective_case test;
         struct random_source source = {5};

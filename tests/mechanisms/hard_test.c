@@ -74,25 +74,26 @@ static void a_million_keys_lose_nothing(void **state)
     }
 }
 
-/* The maximum rises with every tile, the last time past everything: T must follow. */
+/* The maximum rises with every tile, and T must follow; where it falls, a later chunk's T must. Last it passes all. */
 static void the_entropy_follows_a_rising_maximum(void **state)
 {
     (void)state;
     enum { KEYS = 5000 };
     static float keys[KEYS];
-    double sum = 0.0, spread = 0.0, highest = (KEYS - 1) * 0.01;
-    for (int j = 0; j < KEYS; j++) {
-        keys[j] = (float)(j * 0.01);
-        sum += exp(keys[j] - highest);
-        spread += exp(keys[j] - highest) * (keys[j] - highest);
-    }
+    /* So little that what came before a tile still counts after it, so much that forgetting it shows. */
+    const double step = 0.0005, highest = (KEYS - 1) * step;
     /* tests/reference/rounding.h, item 2, of exact scores within 50 of the largest: each weight is off by at most this
      * share; then item 20 of hard.h, with attention off by two such shares and its logarithm by one. */
     double share = 0x1p-24 * (50.0 + 5.0 * (KEYS / 16 + 2));
-    double entropy = log(sum) - spread / sum;
-    for (int i = 0; i < BATCH_COUNT; i++) {
-        struct hard_call call = {.batch = BATCHES[i], .queries = 1, .keys = KEYS, .key = keys};
-        keys[KEYS - 1] = (float)((KEYS - 1) * 0.01);
+    for (int i = 0; i < BATCH_COUNT * 2; i++) {
+        double sum = 0.0, spread = 0.0;
+        for (int j = 0; j < KEYS; j++) {
+            keys[j] = (float)((i < BATCH_COUNT ? j : KEYS - 1 - j) * step);
+            sum += exp(keys[j] - highest);
+            spread += exp(keys[j] - highest) * (keys[j] - highest);
+        }
+        double entropy = log(sum) - spread / sum;
+        struct hard_call call = {.batch = BATCHES[i % BATCH_COUNT], .queries = 1, .keys = KEYS, .key = keys};
         hard_call_run(&call);
         for (int64_t row = 0; row < call.batch; row++)
             assert_true(fabs((double)call.entropy[row] - entropy) <= share * (2.0 * entropy + 1.0));
@@ -105,6 +106,34 @@ static void the_entropy_follows_a_rising_maximum(void **state)
         }
         hard_call_destroy(&call);
     }
+}
+
+/* Texts of which one stands within the other: the largest keys of all lie between a query's own, whole tiles of them. */
+static void keys_that_no_query_sees_are_passed_over(void **state)
+{
+    (void)state;
+    enum { KEYS = 6000, INNER = 1000, END = 5000, BEST = 5500, INNER_BEST = 3000 };
+    static float keys[KEYS], queries[KEYS];
+    static int32_t texts[KEYS];
+    attnzoo_mask *mask = NULL;
+    attnzoo_tensor *ids = NULL;
+    for (int j = 0; j < KEYS; j++) {
+        texts[j] = j >= INNER && j < END ? 1 : 0;
+        keys[j] = texts[j] == 1 ? 9.0f : 0.0f;
+        queries[j] = 1.0f;
+    }
+    keys[BEST] = 1.0f;
+    keys[INNER_BEST] = 10.0f;
+    assert_ok(attnzoo_tensor_create_readonly(&ids, texts, ATTNZOO_DTYPE_INT32, 1, (int64_t[]){KEYS}, NULL));
+    assert_ok(attnzoo_mask_create(&mask));
+    assert_ok(attnzoo_mask_set_segments(mask, ids));
+    struct hard_call call = {.batch = 1, .queries = KEYS, .keys = KEYS, .query = queries, .key = keys, .mask = mask};
+    hard_call_run(&call);
+    for (int64_t row = 0; row < KEYS; row++)
+        assert_int_equal(call.index[row], texts[row] == 0 ? BEST : INNER_BEST);
+    hard_call_destroy(&call);
+    attnzoo_mask_destroy(mask);
+    attnzoo_tensor_destroy(ids);
 }
 
 static void a_row_that_sees_nothing_chooses_nothing(void **state)
@@ -301,6 +330,7 @@ int main(void)
         cmocka_unit_test(the_first_of_the_largest_is_chosen),
         cmocka_unit_test(a_million_keys_lose_nothing),
         cmocka_unit_test(the_entropy_follows_a_rising_maximum),
+        cmocka_unit_test(keys_that_no_query_sees_are_passed_over),
         cmocka_unit_test(a_row_that_sees_nothing_chooses_nothing),
         cmocka_unit_test(a_nan_stays_in_its_row),
         cmocka_unit_test(values_come_out_to_the_bit),

@@ -153,12 +153,15 @@ static void the_memory_comes_from_a_started_state(void **state)
 {
     (void)state;
     struct introspective_case test;
-    attnzoo_state *held = NULL, *small = NULL;
+    attnzoo_state *held = NULL, *small = NULL, *single = NULL;
     float memory[2 * 4 * 5], weights[2 * 3 * 4], later_memory[2 * 4 * 5], later_weights[2 * 3 * 4];
     make(&test, SIZES, 2);
     attnzoo_tensor *three_rows = zeros(3, (int64_t[]){2, 3, 5});
     assert_ok(attnzoo_state_create(&held, test.module, 2, 6));
     assert_ok(attnzoo_state_create(&small, test.module, 2, 3));
+    assert_ok(attnzoo_state_create(&single, test.module, 1, 6));
+    assert_refused(call_with(&test, test.query.view, NULL, test.value.view, NULL, single),
+                   ATTNZOO_STATUS_SHAPE_MISMATCH, "batch sizes differ: query has 2, the state has 1");
     assert_refused(call_with(&test, test.query.view, NULL, NULL, NULL, held), ATTNZOO_STATUS_INVALID_ARGUMENT,
                    "the state is empty");
     assert_refused(call_with(&test, test.query.view, NULL, test.value.view, NULL, small),
@@ -188,6 +191,7 @@ static void the_memory_comes_from_a_started_state(void **state)
     attnzoo_tensor_destroy(three_rows);
     attnzoo_state_destroy(held);
     attnzoo_state_destroy(small);
+    attnzoo_state_destroy(single);
     introspective_case_destroy(&test);
 }
 

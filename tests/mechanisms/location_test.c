@@ -114,6 +114,22 @@ static void keys_out_of_reach_are_not_read(void **state)
     attnzoo_module_destroy(module);
 }
 
+/* A window that is nowhere makes a row of NaN (P13), and no step after it knows where it is. */
+static void a_nan_query_loses_the_window(void **state)
+{
+    (void)state;
+    const float weight[] = {0.0f, 0.0f, 1.0f}, bias[] = {0.0f, 0.0f, 0.0f};
+    struct call call = new_call(3, 5);
+    attnzoo_module *module = new_module("gaussian_mixture");
+    assert_ok(set(module, "window_proj.weight", weight, 2, 3, 1));
+    assert_ok(set(module, "window_proj.bias", bias, 1, 3, 0));
+    assert_ok(attnzoo_module_prepare(module));
+    call.query[1] = NAN;
+    assert_ok(run(&call, module, NULL, NULL));
+    assert_true(!isnan(call.context[0]) && isnan(call.context[1]) && isnan(call.context[2]));
+    attnzoo_module_destroy(module);
+}
+
 static void position_takes_the_first_m_rows(void **state)
 {
     (void)state;
@@ -332,6 +348,7 @@ int main(void)
         cmocka_unit_test(normalized_windows_add_up_to_1_however_far_away),
         cmocka_unit_test(numbers_past_the_floats_come_to_their_limit),
         cmocka_unit_test(keys_out_of_reach_are_not_read),
+        cmocka_unit_test(a_nan_query_loses_the_window),
         cmocka_unit_test(position_takes_the_first_m_rows),
         cmocka_unit_test(local_p_looks_within_d_of_half_the_length),
         cmocka_unit_test(nan_queries_of_local_p_that_see_nothing_give_zeros),

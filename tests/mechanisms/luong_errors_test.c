@@ -118,11 +118,33 @@ static void inputs_that_do_not_fit_are_refused(void **state)
     }
 }
 
+static void inputs_of_one_axis_are_refused(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"general", "concat"};
+    for (int i = 0; i < 2; i++)
+        for (int flat = 0; flat < 3; flat++) {
+            attnzoo_module *module = module_of(names[i], i == 0 ? GENERAL : CONCAT);
+            attnzoo_tensor *query = view_of(0, flat == 0 ? 1 : 2, 2, 2), *key = view_of(32, flat == 1 ? 1 : 2, 3, 3);
+            attnzoo_tensor *value = view_of(64, flat == 2 ? 1 : 2, 4, 4), *context = view_of(96, 2, 2, 2);
+            static const char *const messages[] = {"query has shape [2]", "key has shape [3]", "value has shape [4]"};
+            assert_ok(attnzoo_module_prepare(module));
+            assert_refused(attnzoo_module_forward(module, NULL, query, key, value, NULL, NULL, context, NULL),
+                           ATTNZOO_STATUS_SHAPE_MISMATCH, messages[flat]);
+            attnzoo_module_destroy(module);
+            attnzoo_tensor_destroy(query);
+            attnzoo_tensor_destroy(key);
+            attnzoo_tensor_destroy(value);
+            attnzoo_tensor_destroy(context);
+        }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(parameters_that_do_not_fit_are_refused),
         cmocka_unit_test(inputs_that_do_not_fit_are_refused),
+        cmocka_unit_test(inputs_of_one_axis_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

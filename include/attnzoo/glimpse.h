@@ -103,7 +103,8 @@ ATTNZOO_API attnzoo_status attnzoo_glimpse_letters(const char *text, int64_t siz
  * @param table     [L, E], float32, float16 or bfloat16: a row for each letter, word, or whatever is counted.
  * @param glimpses  output, [N, E] or [B, N, E], float32, float16 or bfloat16.
  * @return OK; INVALID_ARGUMENT: NULL, glimpses is read-only, an index is neither ATTNZOO_GLIMPSE_NO_LETTER nor 0 to
- *         L - 1 (the message has its place; where E is 0 they are not looked at); SHAPE_MISMATCH; DTYPE_MISMATCH; OVERLAP. On error no output was written.
+ *         L - 1 (the message has its place; where E is 0 they are not looked at); SHAPE_MISMATCH; DTYPE_MISMATCH;
+ *         OVERLAP. On error no output was written.
  * Threads: any. Since 1.0.
  */
 ATTNZOO_API attnzoo_status attnzoo_glimpse_embedding(const attnzoo_tensor *indices, const attnzoo_tensor *table,
